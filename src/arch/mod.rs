@@ -1,0 +1,10 @@
+//! Everything that depends on the processor: registers, calling convention, decoding, relocation.
+//!
+//! A second architecture is a second folder beside `x86_64`; the rest of the crate uses only the
+//! names that are re-exported here.
+
+mod address;
+mod x86_64;
+
+pub use address::{FileAddress, LoadBias};
+pub use x86_64::{Register, Registers};

@@ -1,0 +1,5 @@
+//! x86-64 under the System V ABI.
+
+mod registers;
+
+pub use registers::{Register, Registers};

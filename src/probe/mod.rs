@@ -1,0 +1,3 @@
+//! What the user asked for: locations, conditions, bodies, and the program a site runs.
+
+pub mod program;
