@@ -1,1 +1,6 @@
-//! record
+//! What happened, as the engines tell it: one [`wire`] record a hit, through a shared-memory
+//! [`ring`], and the counters beside it.
+
+pub mod ring;
+pub mod shared;
+pub mod wire;
