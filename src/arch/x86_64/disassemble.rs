@@ -5,8 +5,8 @@
 //! real libraries.
 
 use iced_x86::{
-    ConstantOffsets, Decoder, DecoderError, DecoderOptions, FormatMnemonicOptions, Formatter,
-    GasFormatter, Instruction as Decoded, Mnemonic, OpKind, Register as Iced,
+    ConstantOffsets, Decoder, DecoderError, DecoderOptions, EncodingKind, FormatMnemonicOptions,
+    Formatter, GasFormatter, Instruction as Decoded, Mnemonic, OpKind, Register as Iced,
 };
 
 use super::relocate::INSTRUCTION_MAX;
@@ -37,12 +37,19 @@ pub fn disassemble(
     if let Some(lone) = prefix::alone(bytes) {
         return Some(lone);
     }
+    let (waits, bytes, address) = match bytes {
+        [prefix::FWAIT, 0xd8..=0xdf, ..] => (true, &bytes[1..], address.wrapping_add(1)),
+        _ => (false, bytes, address),
+    };
     let mut decoder = Decoder::with_ip(64, bytes, address, OPTIONS);
     let decoded = decoder.decode();
     if decoded.is_invalid() {
         if decoder.last_error() == DecoderError::NoMoreBytes && bytes.len() < INSTRUCTION_MAX {
             return None;
         }
+        return Some(prefix::bad(bytes));
+    }
+    if mnemonic::is_bad_x87(&bytes[prefix::count(bytes)..]) {
         return Some(prefix::bad(bytes));
     }
     let bytes = &bytes[..decoded.len()];
@@ -52,9 +59,10 @@ pub fn disassemble(
         offsets: decoder.get_constant_offsets(&decoded),
         symbol,
         formatter: formatter(),
+        waits,
     };
     Some(Instruction {
-        length: decoded.len(),
+        length: usize::from(waits) + decoded.len(),
         text: writer.text(),
     })
 }
@@ -74,6 +82,8 @@ struct Writer<'a> {
     offsets: ConstantOffsets,
     symbol: &'a dyn Fn(u64) -> Option<String>,
     formatter: GasFormatter,
+    /// An `fwait` stands in front.
+    waits: bool,
 }
 
 impl Writer<'_> {
@@ -86,7 +96,16 @@ impl Writer<'_> {
         );
         let name = mnemonic::spelled(self.decoded, self.bytes, name);
         let operands = self.operands();
-        let mut text = prefix::prefixes(self.decoded, self.bytes);
+        let mut text = String::new();
+        let name = match (self.waits, mnemonic::waiting(&name)) {
+            (true, Some(waiting)) => waiting.to_owned(),
+            (true, None) => {
+                text.push_str("fwait ");
+                name
+            }
+            _ => name,
+        };
+        text.push_str(&prefix::prefixes(self.decoded, self.bytes));
         text.push_str(&name);
         if !operands.is_empty() {
             while text.len() < 6 {
@@ -142,8 +161,9 @@ impl Writer<'_> {
                 let register = self.register(decoded.op0_register());
                 Some(vec![immediate, register.clone(), register])
             }
+            Mnemonic::Reservednop => Some(vec![self.operand(1)?]),
             Mnemonic::Xlatb => Some(vec![
-                self.string(decoded.memory_segment(), decoded.memory_base()),
+                self.string(source_segment(decoded), decoded.memory_base()),
             ]),
             mnemonic if mnemonic::is_shift(mnemonic) && shifts_by_one(decoded, self.bytes) => {
                 Some(vec![self.operand(1)?])
@@ -164,10 +184,10 @@ impl Writer<'_> {
             Some(OpKind::NearBranch16 | OpKind::NearBranch32 | OpKind::NearBranch64) => {
                 Some(self.address(decoded.near_branch_target()))
             }
-            Some(OpKind::MemorySegRSI) => Some(self.string(decoded.memory_segment(), Iced::RSI)),
-            Some(OpKind::MemorySegESI) => Some(self.string(decoded.memory_segment(), Iced::ESI)),
-            Some(OpKind::MemorySegRDI) => Some(self.string(decoded.memory_segment(), Iced::RDI)),
-            Some(OpKind::MemorySegEDI) => Some(self.string(decoded.memory_segment(), Iced::EDI)),
+            Some(OpKind::MemorySegRSI) => Some(self.string(source_segment(decoded), Iced::RSI)),
+            Some(OpKind::MemorySegESI) => Some(self.string(source_segment(decoded), Iced::ESI)),
+            Some(OpKind::MemorySegRDI) => Some(self.string(source_segment(decoded), Iced::RDI)),
+            Some(OpKind::MemorySegEDI) => Some(self.string(source_segment(decoded), Iced::EDI)),
             Some(OpKind::MemoryESRDI) => Some(self.string(Iced::ES, Iced::RDI)),
             Some(OpKind::MemoryESEDI) => Some(self.string(Iced::ES, Iced::EDI)),
             Some(OpKind::Register)
@@ -181,7 +201,8 @@ impl Writer<'_> {
                 self.formatter
                     .format_operand(decoded, &mut text, operand)
                     .ok()?;
-                Some(text)
+                // gdb's name of the debug registers.
+                Some(text.replace("%dr", "%db"))
             }
         }
     }
@@ -218,7 +239,8 @@ impl Writer<'_> {
         let base = decoded.memory_base();
         let index = decoded.memory_index();
         let displacement = decoded.memory_displacement64();
-        if base == Iced::None && index == Iced::None {
+        let lone_scale = self.scale_without_index();
+        if base == Iced::None && index == Iced::None && lone_scale.is_none() {
             text.push_str(&format!("{displacement:#x}"));
         } else {
             text.push_str(&self.displacement(base, displacement));
@@ -227,16 +249,46 @@ impl Writer<'_> {
                 text.push_str(&self.register(base));
             }
             if index != Iced::None {
-                text.push_str(&format!(
-                    ",{},{}",
-                    self.register(index),
-                    decoded.memory_index_scale()
-                ));
+                let index = self.register(index);
+                text.push_str(&format!(",{index},{}", decoded.memory_index_scale()));
+            } else if let Some(scale) = lone_scale {
+                let zero = if base.is_gpr32() { "eiz" } else { "riz" };
+                text.push_str(&format!(",%{zero},{scale}"));
             }
             text.push(')');
         }
         self.decorations(&mut text, destination);
         text
+    }
+
+    /// The scale of a SIB byte that names no index; gdb writes the missing register as `%riz`
+    /// where there is no other reason for a SIB byte.
+    fn scale_without_index(&self) -> Option<u8> {
+        let without_modrm =
+            self.decoded.memory_displ_size() == 8 && self.offsets.displacement_size() == 8;
+        if self.decoded.memory_index() != Iced::None || without_modrm {
+            return None;
+        }
+        let modrm = self.modrm_offset();
+        let (modrm, sib) = (*self.bytes.get(modrm)?, *self.bytes.get(modrm + 1)?);
+        if modrm & 7 != 4 || modrm >> 6 == 3 {
+            return None;
+        }
+        let has_base = self.decoded.memory_base() != Iced::None;
+        (sib >> 6 != 0 || (has_base && sib & 7 != 4)).then_some(1 << (sib >> 6))
+    }
+
+    fn modrm_offset(&self) -> usize {
+        let start = prefix::count(self.bytes);
+        start
+            + match &self.bytes[start..] {
+                [0xc5, ..] => 3,
+                [0xc4 | 0x8f, ..] if self.decoded.encoding() != EncodingKind::Legacy => 4,
+                [0x62, ..] => 5,
+                [0x0f, 0x38 | 0x3a, ..] => 3,
+                [0x0f, ..] => 2,
+                _ => 1,
+            }
     }
 
     fn displacement(&self, base: Iced, displacement: u64) -> String {
@@ -275,6 +327,14 @@ impl Writer<'_> {
                 text.push_str("{z}");
             }
         }
+    }
+}
+
+/// Only fs and gs count as segments of the source of a string instruction.
+fn source_segment(decoded: &Decoded) -> Iced {
+    match decoded.memory_segment() {
+        segment @ (Iced::FS | Iced::GS) => segment,
+        _ => Iced::DS,
     }
 }
 

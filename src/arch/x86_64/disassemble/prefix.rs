@@ -1,7 +1,7 @@
 //! The prefixes that gdb shows as words: those that the instruction makes no use of, and those that
 //! are not part of a mnemonic.
 
-use iced_x86::{Code, Decoder, FlowControl, Instruction as Decoded, Register};
+use iced_x86::{Code, Decoder, FlowControl, Instruction as Decoded, Mnemonic, OpKind, Register};
 
 use super::{Instruction, OPTIONS};
 
@@ -24,12 +24,15 @@ pub fn prefixes(decoded: &Decoded, bytes: &[u8]) -> String {
     text
 }
 
+/// `fwait` counts as a prefix of the x87 instruction behind it.
+pub const FWAIT: u8 = 0x9b;
+
 /// A REX prefix that another prefix follows is no part of an instruction: gdb shows it, with what
 /// stands before it, on a line of its own.
 pub fn alone(bytes: &[u8]) -> Option<Instruction> {
     let rex = legacy_count(bytes);
     let next = *bytes.get(rex + 1)?;
-    if !is_rex(*bytes.get(rex)?) || !(is_rex(next) || is_legacy(next)) {
+    if !is_rex(*bytes.get(rex)?) || !(is_rex(next) || is_legacy(next) || next == FWAIT) {
         return None;
     }
     Some(Instruction {
@@ -105,7 +108,7 @@ fn legacy_word(decoded: &Decoded, bytes: &[u8], at: usize) -> Option<&'static st
         0xf2 => (decoded.has_repne_prefix() || unused(decoded, bytes, at, repeated)).then(|| {
             if is_near_branch(decoded) {
                 "bnd"
-            } else if decoded.has_lock_prefix() {
+            } else if elides_lock(decoded) {
                 "xacquire"
             } else {
                 "repnz"
@@ -116,7 +119,8 @@ fn legacy_word(decoded: &Decoded, bytes: &[u8], at: usize) -> Option<&'static st
         0x64 => unused(decoded, bytes, at, repeated).then_some("fs"),
         0x65 => unused(decoded, bytes, at, repeated).then_some("gs"),
         0x3e if is_indirect(decoded) => Some("notrack"),
-        0x2e | 0x3e if is_conditional(decoded) => None,
+        0x2e | 0x3e if is_conditional(decoded) && !repeated => None,
+        0x2e | 0x36 | 0x3e | 0x26 if has_string_source(decoded) => None,
         0x2e => Some("cs"),
         0x3e => Some("ds"),
         0x26 => Some("es"),
@@ -138,11 +142,15 @@ fn repeat_word(decoded: &Decoded) -> &'static str {
     );
     if decoded.is_string_instruction() && !scans {
         "rep"
-    } else if decoded.has_lock_prefix() {
+    } else if elides_lock(decoded) {
         "xrelease"
     } else {
         "repz"
     }
+}
+
+fn elides_lock(decoded: &Decoded) -> bool {
+    decoded.has_lock_prefix() && decoded.op0_kind() == OpKind::Memory
 }
 
 fn is_near_branch(decoded: &Decoded) -> bool {
@@ -153,12 +161,18 @@ fn is_near_branch(decoded: &Decoded) -> bool {
             | FlowControl::IndirectBranch
             | FlowControl::Call
             | FlowControl::IndirectCall
-            | FlowControl::Return
-    )
+    ) || decoded.mnemonic() == Mnemonic::Ret
 }
 
 fn is_indirect(decoded: &Decoded) -> bool {
     decoded.is_jmp_near_indirect() || decoded.is_call_near_indirect()
+}
+
+/// The source of a string instruction takes a segment prefix, although only fs and gs count.
+fn has_string_source(decoded: &Decoded) -> bool {
+    decoded
+        .op_kinds()
+        .any(|kind| matches!(kind, OpKind::MemorySegRSI | OpKind::MemorySegESI))
 }
 
 fn is_conditional(decoded: &Decoded) -> bool {
@@ -189,7 +203,14 @@ fn rex_is_unused(decoded: &Decoded, bytes: &[u8], at: usize) -> bool {
         without.remove(at);
         return same(decoded, &without);
     }
-    [8, 4, 2, 1].iter().any(|bit| {
+    // A memory operand always looks at REX.B, although a RIP-relative one ignores it.
+    let has_memory = decoded.op_kinds().any(|kind| kind == OpKind::Memory);
+    let bits: &[u8] = if has_memory {
+        &[8, 4, 2]
+    } else {
+        &[8, 4, 2, 1]
+    };
+    bits.iter().any(|bit| {
         let mut without = bytes.to_vec();
         without[at] ^= bit;
         rex & bit != 0 && same(decoded, &without)
@@ -197,36 +218,41 @@ fn rex_is_unused(decoded: &Decoded, bytes: &[u8], at: usize) -> bool {
 }
 
 fn same(decoded: &Decoded, bytes: &[u8]) -> bool {
-    let mut other = Decoder::with_ip(64, bytes, decoded.ip(), OPTIONS).decode();
-    // What is relative to the end moves by the byte that is gone.
-    let moved = decoded.next_ip().wrapping_sub(other.next_ip());
-    if other.is_ip_rel_memory_operand() {
-        other.set_memory_displacement64(other.memory_displacement64().wrapping_add(moved));
-    }
+    let other = Decoder::with_ip(64, bytes, decoded.ip(), OPTIONS).decode();
     essence(decoded) == essence(&other)
 }
 
-type Essence = (Code, [Register; 5], [Register; 3], u32, u64);
+/// What a prefix could have changed; addresses relative to the end are left out.
+#[derive(PartialEq, Eq)]
+struct Essence {
+    code: Code,
+    kinds: [Option<OpKind>; 5],
+    registers: [Register; 5],
+    memory: Option<[Register; 3]>,
+}
 
 fn essence(decoded: &Decoded) -> Essence {
-    let operand = |i| {
-        if i < decoded.op_count() {
-            decoded.op_register(i)
-        } else {
-            Register::None
-        }
+    let mut essence = Essence {
+        code: decoded.code(),
+        kinds: [None; 5],
+        registers: [Register::None; 5],
+        memory: None,
     };
-    (
-        decoded.code(),
-        [operand(0), operand(1), operand(2), operand(3), operand(4)],
-        [
-            decoded.memory_base(),
-            decoded.memory_index(),
-            decoded.memory_segment(),
-        ],
-        decoded.memory_index_scale(),
-        decoded.memory_displacement64(),
-    )
+    for (i, kind) in decoded.op_kinds().take(5).enumerate() {
+        essence.kinds[i] = Some(kind);
+        match kind {
+            OpKind::Register => essence.registers[i] = decoded.op_register(i as u32),
+            OpKind::Memory | OpKind::MemorySegRSI | OpKind::MemorySegESI => {
+                essence.memory = Some([
+                    decoded.memory_base(),
+                    decoded.memory_index(),
+                    decoded.memory_segment(),
+                ]);
+            }
+            _ => {}
+        }
+    }
+    essence
 }
 
 fn rex_word(rex: u8) -> &'static str {
