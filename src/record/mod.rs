@@ -1,6 +1,7 @@
 //! What happened, as the engines tell it: one [`wire`] record a hit, through a shared-memory
 //! [`ring`], and the counters beside it.
 
+mod mapping;
 pub mod ring;
 pub mod shared;
 pub mod wire;
