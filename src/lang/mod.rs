@@ -1,1 +1,4 @@
 //! lang
+
+pub mod braces;
+pub mod script;
