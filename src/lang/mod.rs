@@ -4,9 +4,11 @@
 //! [`evaluate`] gives a lazy [`Value`]; [`format`] turns a value into gdb's text. What an
 //! expression can reach is behind the trait [`Scope`]: a stopped thread or the record of a hit.
 
+pub(crate) mod braces;
 pub(crate) mod error;
 pub(crate) mod expr;
 pub(crate) mod scope;
+pub(crate) mod script;
 pub(crate) mod types;
 pub(crate) mod value;
 
