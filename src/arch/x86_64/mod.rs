@@ -1,5 +1,7 @@
 //! x86-64 under the System V ABI.
 
 mod registers;
+mod relocate;
 
 pub use registers::{Register, Registers};
+pub use relocate::{Call, Displaced, INSTRUCTION_MAX, Position, RelocateError, SLOT_MAX, Slot};
