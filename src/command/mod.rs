@@ -1,1 +1,3 @@
-//! command
+//! The commands that a person types.
+
+pub(crate) mod table;
