@@ -511,10 +511,11 @@ fn what_cannot_be_moved_is_refused() {
             "{bytes:x?} {result:?}"
         );
     }
-    assert!(matches!(
-        Displaced::decode(&[0x06], 0),
-        Err(RelocateError::Invalid { .. })
-    ));
+    let invalid = Displaced::decode(&[0x06; 16], 0);
+    assert!(
+        matches!(invalid, Err(RelocateError::Invalid { .. })),
+        "{invalid:?}"
+    );
     assert!(matches!(
         Displaced::decode(&[0xe8, 0], 0),
         Err(RelocateError::Truncated { .. })
