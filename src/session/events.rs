@@ -1,5 +1,6 @@
 //! What happens to the targets while they run, up to the next thing that a person must see.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
@@ -12,6 +13,7 @@ use crate::engine::client::Happening;
 use crate::engine::protocol::{Event, Reason, TargetId, Tid};
 use crate::error::Error;
 use crate::lang;
+use crate::lang::script::Node;
 
 /// A thread that stands and waits for an answer.
 #[derive(Debug, Clone)]
@@ -25,15 +27,15 @@ pub struct Stop {
 /// What [`Session::wait`] came back for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Wake {
-    /// A stop that was presented; these probes' bodies are to be run now, in order.
-    Stopped(Vec<u32>),
+    /// A stop that was presented; these bodies are to be run now, in order.
+    Stopped(Vec<Arc<[Node]>>),
     /// A probe that goes on by itself but must be asked: run its body on that thread, then
     /// [`Session::resume_thread`].
     Ask {
         /// The thread.
         tid: Tid,
-        /// The probes hit there, in order.
-        probes: Vec<u32>,
+        /// The bodies of the probes hit there, in order.
+        bodies: Vec<Arc<[Node]>>,
     },
     /// No process is left.
     Ended,
@@ -78,6 +80,7 @@ impl Session {
         for index in 0..self.targets.len() {
             let target = &mut self.targets[index];
             target.previous = target.selected;
+            self.running = true;
             if !target.waiting.is_empty() {
                 continue;
             }
@@ -164,7 +167,7 @@ impl Session {
         }
         // Nothing was presented: what stood for that reason goes on.
         for index in 0..self.targets.len() {
-            if self.targets[index].stopped && self.show.running {
+            if self.targets[index].stopped && self.running {
                 let target = &mut self.targets[index];
                 target.stopped = false;
                 let id = target.id;
@@ -313,23 +316,21 @@ impl Session {
         let asks = hit
             .iter()
             .all(|n| self.probes.get(*n).is_some_and(super::plan::continues));
-        if asks && !all_stand {
-            self.targets[index].selected = stop.tid;
-            self.banner(index, stop.tid, first, &hit);
-            self.drop_temporary(&hit);
-            return Ok(Some(Wake::Ask {
-                tid: stop.tid,
-                probes: hit,
-            }));
+        if !asks {
+            self.stand(index)?;
+            self.announce_threads(index);
         }
-        self.stand(index)?;
-        self.announce_threads(index);
         self.targets[index].selected = stop.tid;
         self.banner(index, stop.tid, first, &hit);
-        let bodies = hit.clone();
-        self.drop_temporary(&[]);
-        self.show.running = false;
-        Ok(Some(Wake::Stopped(bodies)))
+        let bodies = self.take_bodies(&hit);
+        Ok(Some(if asks {
+            Wake::Ask {
+                tid: stop.tid,
+                bodies,
+            }
+        } else {
+            Wake::Stopped(bodies)
+        }))
     }
 
     /// The stopping probes whose condition holds on that thread.
@@ -379,7 +380,7 @@ impl Session {
 
     /// Every thread of a target stands from here on.
     pub fn stand(&mut self, index: usize) -> Result<(), Error> {
-        self.show.running = false;
+        self.running = false;
         if self.targets[index].stopped {
             return Ok(());
         }
@@ -570,7 +571,7 @@ impl Session {
         let exit = lang::Value::from_u64(lang::Type::int(), code.unwrap_or(0) as u64);
         if code.is_some() {
             let counters = self.keeper.as_ref().map(|k| k.counters());
-            self.variables.set("_exitcode", exit, counters.as_deref());
+            self.variables.set("_exitcode", exit, counters);
         }
     }
 
@@ -583,26 +584,26 @@ impl Session {
         }
     }
 
-    /// Deletes or disables temporary probes that were hit.
-    fn drop_temporary(&mut self, hit: &[u32]) {
+    /// The bodies to run for a stop; temporary probes end here.
+    fn take_bodies(&mut self, hit: &[u32]) -> Vec<Arc<[Node]>> {
+        let mut bodies = Vec::new();
         for number in hit {
-            match self.probes.get(*number).map(|p| p.disposition) {
-                Some(Disposition::Delete) => {
-                    // Its body still has to run; what it was is kept until then.
-                    if let Some(probe) = self.probes.get_mut(*number) {
-                        probe.enabled = false;
-                    }
+            let Some(probe) = self.probes.get_mut(*number) else {
+                continue;
+            };
+            bodies.extend(probe.body.clone());
+            match probe.disposition {
+                Disposition::Delete => {
+                    self.delete(*number);
+                }
+                Disposition::Disable => {
+                    probe.enabled = false;
+                    probe.disposition = Disposition::Keep;
                     self.stale = true;
                 }
-                Some(Disposition::Disable) => {
-                    if let Some(probe) = self.probes.get_mut(*number) {
-                        probe.enabled = false;
-                        probe.disposition = Disposition::Keep;
-                    }
-                    self.stale = true;
-                }
-                _ => {}
+                Disposition::Keep => {}
             }
         }
+        bodies
     }
 }

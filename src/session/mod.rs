@@ -87,6 +87,8 @@ pub struct Session {
     pub show: replay::Show,
     /// A launched program's standard output goes to standard error.
     pub stdout_to_stderr: bool,
+    /// The targets are meant to run: nothing is presented at the moment.
+    pub running: bool,
     /// Probes, modules or types changed since the sites were made.
     pub stale: bool,
     keeper: Option<Keeper>,
@@ -104,6 +106,7 @@ impl Session {
             targets: Vec::new(),
             show: replay::Show::default(),
             stdout_to_stderr: false,
+            running: false,
             stale: false,
             keeper: None,
         }
@@ -177,7 +180,7 @@ impl Session {
             source,
             names,
             variables: &mut self.variables,
-            counters: counters.as_deref(),
+            counters: counters,
             registers: registers.as_deref().copied(),
         };
         let result = f(&mut view, &mut self.output);

@@ -48,7 +48,7 @@ impl Session {
                 let Some(images) = self.images_of(target) else {
                     return Err(Unresolved::NotFound {
                         message: "No symbol table is loaded.  Use the \"file\" command.".into(),
-                        nearest: Vec::new(),
+                        hint: None,
                     });
                 };
                 images.locate(spec, origin == Origin::Break)?
