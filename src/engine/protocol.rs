@@ -166,6 +166,27 @@ pub enum Request {
     },
 }
 
+impl Request {
+    /// Whom it is about.
+    pub fn target(&self) -> TargetId {
+        match self {
+            Request::Launch { target, .. }
+            | Request::Attach { target, .. }
+            | Request::Arm { target, .. }
+            | Request::Disarm { target, .. }
+            | Request::Resume { target, .. }
+            | Request::Interrupt { target }
+            | Request::Registers { target, .. }
+            | Request::SetRegisters { target, .. }
+            | Request::VectorRegisters { target, .. }
+            | Request::Write { target, .. }
+            | Request::Detach { target }
+            | Request::Kill { target }
+            | Request::Signals { target, .. } => *target,
+        }
+    }
+}
+
 /// What a request got.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs)]
@@ -301,3 +322,37 @@ pub enum Message {
 
 /// The largest packet either side sends; a longer one is refused by its sender.
 pub const MAX_PACKET: usize = 128 * 1024;
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Failure::System { call, errno } => {
+                let error = std::io::Error::from_raw_os_error(*errno);
+                write!(f, "{call}: {error}")
+            }
+            Failure::NoTarget => write!(f, "the program is not traced any more"),
+            Failure::NotStopped => write!(f, "the thread is gone or running"),
+            Failure::Foreign { address, found } => write!(
+                f,
+                "memory at {address:#x} is not what the file holds there ({found:02x?}): another \
+                 tool's breakpoint, or changed by the program"
+            ),
+            Failure::Instruction { why, .. } => write!(f, "{why}"),
+            Failure::Memory { address } => write!(f, "Cannot access memory at address {address:#x}"),
+            Failure::Malformed => write!(f, "front and tracing process do not understand each other"),
+        }
+    }
+}
+
+impl std::fmt::Display for Call {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Call::Fork => "cannot start a process",
+            Call::Exec => "cannot execute the program",
+            Call::Seize => "cannot attach",
+            Call::OpenMemory => "cannot open the target's memory",
+            Call::Registers => "cannot reach the thread's registers",
+            Call::Other => "cannot do that in the target",
+        })
+    }
+}

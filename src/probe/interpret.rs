@@ -14,7 +14,7 @@ pub trait Machine {
     /// Changes a general register.
     fn set_register(&mut self, register: Register, value: u64);
     /// A shared convenience variable.
-    fn variable(&self, variable: u16) -> u64;
+    fn variable(&mut self, variable: u16) -> u64;
     /// Changes a shared convenience variable.
     fn set_variable(&mut self, variable: u16, value: u64);
     /// A fact about the hit.

@@ -24,6 +24,8 @@ pub struct Header {
     pub site: u32,
     /// The probe's place in the shared counters.
     pub probe: u16,
+    /// False: the condition itself could not be evaluated (`fault` says why).
+    pub hit: bool,
     /// The body command that was reached last.
     pub command: u16,
     /// The fault that ended the program early.
@@ -119,7 +121,7 @@ impl Builder {
         self.words[2] = pair(header.pid as u32, header.tid as u32);
         self.words[3] = header.cpu.map_or(0, |cpu| 1 << 32 | u64::from(cpu));
         self.words[4] = pair(u32::from(header.probe), header.site);
-        self.words[5] = pair(fault, u32::from(header.command));
+        self.words[5] = pair(fault | u32::from(header.hit) << 8, u32::from(header.command));
         self.words[6] = at;
         self.words[7..HEADER_WORDS].copy_from_slice(&header.registers.0);
         &self.words
@@ -140,7 +142,8 @@ pub fn decode(words: &[u64]) -> Option<Record> {
         site: low(head[4]),
         probe: u16::try_from(high(head[4])).ok()?,
         command: u16::try_from(low(head[5])).ok()?,
-        fault: match high(head[5]) {
+        hit: high(head[5]) >> 8 != 0,
+        fault: match high(head[5]) & 0xff {
             0 => None,
             1 => Some(Fault::Memory(head[6])),
             2 => Some(Fault::DivisionByZero),
@@ -199,6 +202,7 @@ mod tests {
             cpu: Some(0),
             site: 6,
             probe: 7,
+            hit: fault.is_none(),
             command: 8,
             fault,
             registers,

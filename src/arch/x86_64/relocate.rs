@@ -150,6 +150,11 @@ impl Displaced {
         self.kind == Kind::Call
     }
 
+    /// True for `syscall`, which may block for as long as it likes.
+    pub fn is_syscall(&self) -> bool {
+        self.kind == Kind::Syscall
+    }
+
     /// The register of a `push %r64`. It leaves rsp and the word there as a mark by which a
     /// thread that has passed the instruction is told from one that has not.
     pub fn is_push_register(&self) -> Option<Register> {
