@@ -230,7 +230,9 @@ fn parse(mangled: &str, form: Form) -> Option<String> {
 fn reword(text: &str) -> String {
     let mut text = text.replace(", >", ">").replace("(, ", "(");
     for (short, long) in ABBREVIATIONS {
-        text = abbreviate(&text, short, long);
+        if text.contains(short) {
+            text = abbreviate(&text, short, long);
+        }
     }
     let text = if text.contains(")::*") {
         member_pointers(&text)
@@ -261,29 +263,44 @@ const ABBREVIATIONS: [(&str, &str); 4] = [
     ),
 ];
 
-/// gdb spells an abbreviated class out only in front of its constructors and destructors.
+/// gdb spells abbreviated classes out.
 fn abbreviate(text: &str, short: &str, long: &str) -> String {
-    let mut text = text.to_string();
-    if text.contains(long) {
-        let base = &long[5..long.find('<').unwrap_or(long.len())];
-        text = text.replace(long, &format!("std::{short}"));
-        for tilde in ["", "~"] {
-            text = text.replace(
-                &format!("std::{short}::{tilde}{base}("),
-                &format!("{long}::{tilde}{base}("),
-            );
+    let name = format!("std::{short}");
+    let base = &long[5..long.find('<').unwrap_or(long.len())];
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(&name) {
+        let behind = &rest[at + name.len()..];
+        out.push_str(&rest[..at]);
+        let within = out.ends_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | ':'));
+        if within
+            || behind
+                .starts_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | '(' | '<' | '['))
+        {
+            out.push_str(&name);
+            rest = behind;
+            continue;
+        }
+        out.push_str(long);
+        rest = behind;
+        for tilde in ["::", "::~"] {
+            if let Some(behind) = rest
+                .strip_prefix(tilde)
+                .and_then(|rest| rest.strip_prefix(short))
+                .filter(|b| b.starts_with(['(', '<']))
+            {
+                out.push_str(tilde);
+                out.push_str(base);
+                rest = behind;
+            }
+        }
+        // `std::string>` was written without the space that a closing `>` asks for.
+        if rest.starts_with('>') {
+            out.push(' ');
         }
     }
-    if text.contains(&format!("{short}(")) {
-        let base = &long[5..long.find('<').unwrap_or(long.len())];
-        for tilde in ["", "~"] {
-            text = text.replace(
-                &format!("std::{short}::{tilde}{short}("),
-                &format!("{long}::{tilde}{base}("),
-            );
-        }
-    }
-    text
+    out.push_str(rest);
+    out
 }
 
 /// `void (C(args)::*)(params)` is a function that returns a pointer to a member: the `::*` belongs
@@ -465,7 +482,7 @@ mod tests {
             ("_Z3foov.part.0.cold", "foo() [clone .part.0] [clone .cold]"),
             (
                 "_ZNSsC1EOSs",
-                "std::basic_string<char, std::char_traits<char>, std::allocator<char> >::basic_string(std::string&&)",
+                "std::basic_string<char, std::char_traits<char>, std::allocator<char> >::basic_string(std::basic_string<char, std::char_traits<char>, std::allocator<char> >&&)",
             ),
             (
                 "_ZZ4mainENKUliE_clEi",
@@ -505,8 +522,8 @@ mod tests {
         let _ = demangle(&"_ZThn1_".repeat(9_000));
     }
 
-    /// The share of a library's symbols that come out as `c++filt --no-verbose` prints them, which
-    /// is how gdb asks the same demangler.
+    /// The share of a library's symbols that come out as `c++filt` prints them: it and gdb have the
+    /// same demangler.
     fn rate(library: &str) -> Option<(usize, usize, Vec<String>)> {
         let nm = Command::new("nm")
             .args(["-D", "--defined-only", library])
@@ -521,7 +538,6 @@ mod tests {
             .filter(|name| name.starts_with("_Z"))
             .collect();
         let mut filter = Command::new("c++filt")
-            .arg("-i")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()

@@ -124,7 +124,7 @@ fn read_dynamic(image: &Image, elf: &Elf) -> Result<Option<RawTable>, ElfError> 
     let Some((symbols_offset, left)) = elf.offset_of(symbols) else {
         return Ok(None);
     };
-    let length = strings.checked_sub(symbols).unwrap_or(0).min(left);
+    let length = strings.saturating_sub(symbols).min(left);
     let mut symbols = image.read(symbols_offset, length, "the symbol table")?;
     let good = pod_slice::<Sym64<LE>>(&symbols)
         .iter()

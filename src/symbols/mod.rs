@@ -16,6 +16,8 @@ mod name;
 mod nearest;
 mod plt;
 mod table;
+#[cfg(test)]
+mod tests;
 mod thunk;
 
 pub use auxv::Auxv;

@@ -173,7 +173,7 @@ mod tests {
         assert_eq!(distance("main", "printf", 3), None);
         assert_eq!(
             nearest("mian", ["main", "min", "puts", "mean"].into_iter()),
-            ["main", "min"]
+            ["main", "mean", "min"]
         );
         assert_eq!(
             identifiers("_ZN2ns1C4funcEi").collect::<Vec<_>>(),

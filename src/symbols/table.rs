@@ -129,7 +129,15 @@ impl SymbolTable {
     /// The name demangled, as gdb prints it in `info symbol`, `print` and the banners of stops.
     pub fn display_name(&self, symbol: &Symbol) -> String {
         let name = self.linkage_name(symbol);
-        demangle::demangle(&name).unwrap_or_else(|| name.into_owned())
+        // `@plt` and `@got.plt` stay behind the demangled name.
+        let (base, suffix) = match name.find('@') {
+            Some(at) => name.split_at(at),
+            None => (&*name, ""),
+        };
+        match demangle::demangle(base) {
+            Some(text) => text + suffix,
+            None => name.into_owned(),
+        }
     }
 
     /// The version (`GLIBC_2.14`) and whether it is the default one (`@@`).
@@ -176,8 +184,7 @@ impl SymbolTable {
 
     /// Symbols with an address in memory, by address; equal addresses in gdb's order.
     ///
-    /// gdb sorts equal addresses by where their names lie in its memory, which is the order of the
-    /// string table.
+    /// gdb takes the last of equal addresses, and sorts those by name.
     pub fn by_address(&self) -> &[u32] {
         self.by_address.get_or_init(|| {
             let mut order: Vec<u32> = (0..self.symbols.len() as u32)
@@ -189,10 +196,17 @@ impl SymbolTable {
                     )
                 })
                 .collect();
-            order.sort_by_key(|&index| {
-                let symbol = &self.symbols[index as usize];
-                (symbol.address, symbol.name, index)
-            });
+            order.sort_unstable_by_key(|&index| self.symbols[index as usize].address);
+            for equal in order.chunk_by_mut(|a, b| {
+                self.symbols[*a as usize].address == self.symbols[*b as usize].address
+            }) {
+                if equal.len() > 1 {
+                    equal.sort_by(|a, b| {
+                        self.name_at(self.symbols[*a as usize].name)
+                            .cmp(self.name_at(self.symbols[*b as usize].name))
+                    });
+                }
+            }
             order
         })
     }
