@@ -48,3 +48,17 @@ impl Output {
         self.closed
     }
 }
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if !self.closed && self.out.write_all(bytes).is_err() {
+            self.closed = true;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Output::flush(self);
+        Ok(())
+    }
+}
