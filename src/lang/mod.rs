@@ -4,11 +4,18 @@
 //! [`evaluate`] gives a lazy [`Value`]; [`format`] turns a value into gdb's text. What an
 //! expression can reach is behind the trait [`Scope`]: a stopped thread or the record of a hit.
 
+pub(crate) mod body;
 pub(crate) mod braces;
+pub(crate) mod conversion;
 pub(crate) mod error;
+pub(crate) mod examine;
 pub(crate) mod expr;
+pub(crate) mod hexdump;
+pub(crate) mod printf;
 pub(crate) mod scope;
 pub(crate) mod script;
+pub(crate) mod statement;
+pub(crate) mod strings;
 pub(crate) mod types;
 pub(crate) mod value;
 
