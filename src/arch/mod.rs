@@ -7,14 +7,9 @@ mod address;
 mod x86_64;
 
 pub use address::{FileAddress, LoadBias};
-pub use x86_64::{Register, Registers};
-
-pub use x86_64::{Call, Displaced, INSTRUCTION_MAX, Position, RelocateError, SLOT_MAX, Slot};
-
-// TEMP until abi.rs comes
-/// x
-pub const SYSCALL_ARGUMENTS: [Register; 6] = [Register::Rdi, Register::Rsi, Register::Rdx, Register::R10, Register::R8, Register::R9];
-/// x
-pub fn find_syscall(code: &[u8]) -> Option<usize> {
-    code.windows(2).position(|w| w == [0x0f, 0x05])
-}
+pub use x86_64::{
+    ARGUMENTS, Argument, Boundary, Call, Displaced, INSTRUCTION_MAX, INT3, Instruction,
+    PROLOGUE_MAX, Position, RETURN_VALUE, Register, Registers, RelocateError, SLOT_MAX, SYSCALL,
+    SYSCALL_ARGUMENTS, Slot, argument, boundary, disassemble, find_syscall, instruction_length,
+    prologue,
+};

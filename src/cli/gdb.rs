@@ -236,7 +236,15 @@ mod tests {
     #[test]
     fn order_is_kept_and_dashes_do_not_matter() {
         let options = of(&[
-            "-ex", "a", "--command=f", "-eval-command", "b", "--batch", "-nx", "prog", "12",
+            "-ex",
+            "a",
+            "--command=f",
+            "-eval-command",
+            "b",
+            "--batch",
+            "-nx",
+            "prog",
+            "12",
         ])
         .unwrap();
         assert_eq!(
@@ -273,7 +281,11 @@ mod tests {
                 "excess argument 'b': a program's own arguments come behind --args",
             ),
         ] {
-            assert_eq!(of(line), Err(format!("trapline: {message}{hint}")), "{line:?}");
+            assert_eq!(
+                of(line),
+                Err(format!("trapline: {message}{hint}")),
+                "{line:?}"
+            );
         }
     }
 

@@ -7,7 +7,7 @@ use super::top::NAMES;
 use crate::error::{Error, fail};
 use crate::lang;
 use crate::lang::braces;
-use crate::lang::script::Node;
+use crate::lang::script::{Node, Position};
 use crate::session::breakpoint::{Choice, Disposition, Location, Origin, Probe, choices};
 use crate::session::images::Unresolved;
 
@@ -25,7 +25,9 @@ fn set(i: &mut Interpreter, call: &Call<'_>, disposition: Disposition) -> Result
     let (spec, condition) = split_condition(call.arguments);
     let (spec, thread) = split_thread(spec);
     if let Some(thread) = thread {
-        fail!("break … thread {thread}: breakpoints for one thread are not supported; use `if $_tid == …'.");
+        fail!(
+            "break … thread {thread}: breakpoints for one thread are not supported; use `if $_tid == …'."
+        );
     }
     let spec = match spec.trim() {
         "" => here(i)?,
@@ -49,6 +51,7 @@ fn set(i: &mut Interpreter, call: &Call<'_>, disposition: Disposition) -> Result
         body: None,
         disposition,
         locations: found,
+        missing: None,
     };
     add(i, probe, true)
 }
@@ -61,6 +64,7 @@ struct Wanted {
     body: Option<Arc<[Node]>>,
     disposition: Disposition,
     locations: Vec<Location>,
+    missing: Option<String>,
 }
 
 fn add(i: &mut Interpreter, wanted: Wanted, tell: bool) -> Result<(), Error> {
@@ -79,7 +83,9 @@ fn add(i: &mut Interpreter, wanted: Wanted, tell: bool) -> Result<(), Error> {
         enabled: true,
         hits: 0,
         ignore: 0,
+        resolved: !wanted.locations.is_empty(),
         locations: wanted.locations,
+        missing: wanted.missing,
     })?;
     i.session.stale = true;
     if let Some(probe) = i.session.probes.get(number) {
@@ -178,22 +184,26 @@ pub fn trace(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
     if call.arguments.is_empty() {
         fail!("Argument required (LOCATION [if CONDITION] [{{ COMMAND; … }}]).");
     }
-    let text = braces::parse_probe(call.arguments, call.at, &NAMES)
-        .map_err(|e| Error::new(e.message))?;
+    let text =
+        braces::parse_probe(call.arguments, call.at, &NAMES).map_err(|e| Error::new(e.message))?;
     if let Some(target) = text.target {
         fail!("in {target}: probes in a process of their own are not supported; use -p {target}.");
     }
     if let Some(condition) = &text.condition {
         check_condition(i, condition)?;
     }
+    let mut missing = None;
     let locations = match i.session.locate(&text.location, Origin::Trace) {
         Ok(locations) => locations,
         Err(Unresolved::Bad(error)) => return Err(error),
-        // A library that is loaded later may have it; whoever ends the session tells.
         Err(Unresolved::NotFound { message, hint }) => {
+            let full = [Some(message), hint];
+            let full = full.into_iter().flatten().collect::<Vec<_>>().join("\n");
+            // What is launched still loads its libraries; whoever ends the session tells.
             if i.session.target().is_some_and(|t| !t.launched) {
-                fail!("{}", [Some(message), hint].into_iter().flatten().collect::<Vec<_>>().join("\n"));
+                fail!("{full}");
             }
+            missing = Some(full);
             Vec::new()
         }
     };
@@ -205,6 +215,7 @@ pub fn trace(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
         body: text.body.map(Arc::from),
         disposition: Disposition::Keep,
         locations,
+        missing,
     };
     add(i, wanted, tell)
 }
@@ -307,7 +318,8 @@ fn switch(
         }
         Choice::Location(number, location) => {
             let probe = i.session.probes.get_mut(number);
-            let place = probe.and_then(|p| p.locations.get_mut((location as usize).wrapping_sub(1)));
+            let place =
+                probe.and_then(|p| p.locations.get_mut((location as usize).wrapping_sub(1)));
             match place {
                 Some(place) => place.enabled = on,
                 None => wrong = Some(location),
@@ -398,6 +410,17 @@ pub fn ignore_text(number: u32, count: u64) -> String {
 }
 
 impl Interpreter {
+    /// A probe of the command line.
+    pub fn trace_probe(&mut self, text: &str, at: &Position) -> Result<(), Error> {
+        let call = Call {
+            arguments: text,
+            untrimmed: text,
+            from_tty: false,
+            at,
+        };
+        trace(self, &call)
+    }
+
     /// `commands [N…]`
     pub fn set_body(&mut self, list: &str, body: Arc<[Node]>) -> Result<(), Error> {
         let body = (!body.is_empty()).then_some(body);

@@ -31,8 +31,8 @@ impl Interpreter {
     /// Runs one of the language's statements.
     fn statement(&mut self, name: &str, arguments: &str) -> Result<(), Error> {
         self.session.need_stand()?;
-        let state = &mut self.examine;
-        self.session.with_view(|view, output| {
+        let selected = self.session.target().map(|t| t.selected);
+        self.session.with_all(selected, |view, output, state| {
             let Some(statement) = parse_statement(name, arguments, view)
                 .map_err(|e| Error::new(with_hint(&e.to_string(), arguments)))?
             else {

@@ -132,12 +132,12 @@ pub fn threads(i: &mut Interpreter, _: &Call<'_>) -> Result<(), Error> {
     let Some(target) = i.session.target() else {
         return Ok(());
     };
-    let table = target
-        .threads
-        .table(target.pid, target.selected, |thread| match &thread.registers {
+    let table = target.threads.table(target.pid, target.selected, |thread| {
+        match &thread.registers {
             Some(registers) => i.session.frame(0, registers),
             None => "(running)".into(),
-        });
+        }
+    });
     i.print(&table);
     Ok(())
 }

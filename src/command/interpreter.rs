@@ -19,6 +19,8 @@ const MAX_DEPTH: usize = 64;
 pub struct Call<'a> {
     /// What follows the name.
     pub arguments: &'a str,
+    /// The same with the blanks at its end, which `echo` prints.
+    pub untrimmed: &'a str,
     /// A person typed it (or `-ex` stands for one): it says what it did.
     pub from_tty: bool,
     /// Where it was written.
@@ -54,12 +56,8 @@ pub struct Interpreter {
     pub due: Vec<Arc<[Node]>>,
     /// A command let the target go on.
     pub resumed: bool,
-    /// What `x` goes on with.
-    pub examine: data::Memory,
     depth: usize,
 }
-
-use super::data;
 
 impl Interpreter {
     /// With nothing run yet.
@@ -72,7 +70,6 @@ impl Interpreter {
             again: None,
             due: Vec::new(),
             resumed: false,
-            examine: data::Memory::default(),
             depth: 0,
         }
     }
@@ -258,7 +255,9 @@ impl Interpreter {
                 "document {}: user-defined commands are not supported.",
                 name.text
             ),
-            Node::Foreign { line } => fail!("{}: only gdb's own commands are supported.", line.text),
+            Node::Foreign { line } => {
+                fail!("{}: only gdb's own commands are supported.", line.text)
+            }
         }
     }
 
@@ -268,6 +267,7 @@ impl Interpreter {
         let entry = TOP.find(name)?;
         let call = Call {
             arguments: arguments.trim_end(),
+            untrimmed: arguments,
             from_tty,
             at,
         };
@@ -278,7 +278,11 @@ impl Interpreter {
     pub fn sub(&mut self, table: &Table<Action>, call: &Call<'_>) -> Result<(), Error> {
         let (name, arguments) = table::split(call.arguments);
         let entry = table.find(name)?;
-        let call = Call { arguments, ..*call };
+        let call = Call {
+            arguments,
+            untrimmed: arguments,
+            ..*call
+        };
         (entry.action)(self, &call)
     }
 

@@ -5,11 +5,12 @@ mod breakpoints;
 mod data;
 mod info;
 pub(crate) mod interpreter;
-mod running;
+pub(crate) mod running;
 mod settings;
 pub(crate) mod table;
 mod top;
 
+pub(crate) use data::disassemble;
 pub(crate) use interpreter::Interpreter;
 pub(crate) use top::NAMES;
 

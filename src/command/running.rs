@@ -63,6 +63,8 @@ pub fn start(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
         hits: 0,
         ignore: 0,
         locations: at,
+        resolved: true,
+        missing: None,
     })?;
     if let Some(probe) = i.session.probes.get(number) {
         let text = format!("{}\n", probe.mention());
@@ -134,9 +136,7 @@ pub fn attach(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
     }
     if let Some(target) = i.session.target() {
         if target.launched {
-            if call.from_tty
-                && !i.query("A program is being debugged already.  Kill it? ")?
-            {
+            if call.from_tty && !i.query("A program is being debugged already.  Kill it? ")? {
                 fail!("Not killed.");
             }
             i.session.kill(0)?;

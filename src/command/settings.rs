@@ -31,7 +31,9 @@ pub static SET: Table<Action> = Table {
                     };
                     Ok(())
                 }
-                (other, _) => fail!("Undefined set breakpoint command: \"{other}\".  Try \"help set breakpoint\"."),
+                (other, _) => fail!(
+                    "Undefined set breakpoint command: \"{other}\".  Try \"help set breakpoint\"."
+                ),
             },
         },
         Entry {
@@ -188,7 +190,11 @@ pub static SHOW: Table<Action> = Table {
             name: "pagination",
             aliases: &[],
             help: "Accepted: nothing is ever paged.",
-            action: |i, _| say(i, |s| format!("State of pagination is {}.", on_off(s.pagination))),
+            action: |i, _| {
+                say(i, |s| {
+                    format!("State of pagination is {}.", on_off(s.pagination))
+                })
+            },
         },
         Entry {
             name: "version",

@@ -303,7 +303,10 @@ static MAINT: Table<Action> = Table {
         help: "maintenance print program N",
         action: |i, call| {
             if call.arguments.is_empty() {
-                let text = format!("List of maintenance print subcommands:\n\n{}\n", MAINT_PRINT.list());
+                let text = format!(
+                    "List of maintenance print subcommands:\n\n{}\n",
+                    MAINT_PRINT.list()
+                );
                 i.print(&text);
                 return Ok(());
             }

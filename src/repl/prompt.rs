@@ -5,8 +5,11 @@ use std::path::PathBuf;
 
 use rustyline::completion::{Completer, Pair};
 use rustyline::error::ReadlineError;
+use rustyline::highlight::Highlighter;
+use rustyline::hint::Hinter;
 use rustyline::history::DefaultHistory;
-use rustyline::{CompletionType, Config, Context, Helper, Highlighter, Hinter, Validator};
+use rustyline::validate::Validator;
+use rustyline::{CompletionType, Config, Context, Helper};
 
 use super::input::{Input, Next};
 use crate::command::complete;
@@ -16,8 +19,14 @@ use crate::error::Error;
 const HISTORY: usize = 10_000;
 
 /// Completes commands by the command table.
-#[derive(Helper, Hinter, Highlighter, Validator)]
 struct Commands;
+
+impl Helper for Commands {}
+impl Highlighter for Commands {}
+impl Validator for Commands {}
+impl Hinter for Commands {
+    type Hint = String;
+}
 
 impl Completer for Commands {
     type Candidate = Pair;
@@ -29,9 +38,9 @@ impl Completer for Commands {
         _: &Context<'_>,
     ) -> rustyline::Result<(usize, Vec<Pair>)> {
         let typed = &line[..position];
-        let start = typed
-            .rfind(char::is_whitespace)
-            .map_or(0, |at| at + typed[at..].chars().next().map_or(1, char::len_utf8));
+        let start = typed.rfind(char::is_whitespace).map_or(0, |at| {
+            at + typed[at..].chars().next().map_or(1, char::len_utf8)
+        });
         let pairs = complete(&typed[..start], &typed[start..])
             .into_iter()
             .map(|name| Pair {
@@ -119,14 +128,11 @@ impl Input for Editor {
     }
 }
 
-/// Rows and columns of the terminal.
-pub fn terminal_size() -> Option<(u16, u16)> {
-    let mut size = libc::winsize {
-        ws_row: 0,
-        ws_col: 0,
-        ws_xpixel: 0,
-        ws_ypixel: 0,
-    };
-    let _ = &mut size;
-    None
+/// Rows and columns as the environment tells them; gdb's own default otherwise.
+pub fn terminal_size() -> (u16, u16) {
+    let number = |name: &str| std::env::var(name).ok()?.parse().ok();
+    (
+        number("LINES").unwrap_or(24),
+        number("COLUMNS").unwrap_or(80),
+    )
 }

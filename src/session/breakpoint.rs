@@ -62,6 +62,10 @@ pub struct Probe {
     pub ignore: u64,
     /// Where it is; empty while nothing that it names is loaded.
     pub locations: Vec<Location>,
+    /// It has or had a place.
+    pub resolved: bool,
+    /// Why it has none.
+    pub missing: Option<String>,
 }
 
 impl Probe {
@@ -176,7 +180,9 @@ impl Probes {
         } else {
             "breakpoints"
         };
-        Some(format!("Note: {noun} {list} also set at pc {address:#x}.\n"))
+        Some(format!(
+            "Note: {noun} {list} also set at pc {address:#x}.\n"
+        ))
     }
 
     /// What `info breakpoints` prints; `chosen` empty means all.
@@ -191,7 +197,10 @@ impl Probes {
                 [one] => format!("No breakpoint or watchpoint matching '{one}'.\n"),
                 many => {
                     let list: Vec<String> = many.iter().map(u32::to_string).collect();
-                    format!("No breakpoint or watchpoint matching '{}'.\n", list.join(" "))
+                    format!(
+                        "No breakpoint or watchpoint matching '{}'.\n",
+                        list.join(" ")
+                    )
                 }
             };
         }
@@ -213,7 +222,8 @@ fn rows(probe: &Probe, out: &mut String) {
         Disposition::Delete => "del",
         Disposition::Disable => "dis",
     };
-    let enabled = if probe.enabled { 'y' } else { 'n' };
+    let only_off = matches!(probe.locations.as_slice(), [only] if !only.enabled);
+    let enabled = if probe.enabled && !only_off { 'y' } else { 'n' };
     let _ = write!(
         out,
         "{:<7} {kind:<14} {disposition:<4} {enabled}   ",
@@ -223,7 +233,7 @@ fn rows(probe: &Probe, out: &mut String) {
         [] => {
             let _ = writeln!(out, "{:<18} {}", "<PENDING>", probe.spec);
         }
-        [only] if only.enabled => place(only, out),
+        [only] => place(only, out),
         _ => {
             let _ = writeln!(out, "{:<18} ", "<MULTIPLE>");
         }
@@ -242,7 +252,7 @@ fn rows(probe: &Probe, out: &mut String) {
     if let Some(body) = &probe.body {
         lines(body, 8, out);
     }
-    if probe.locations.len() > 1 || probe.locations.iter().any(|l| !l.enabled) {
+    if probe.locations.len() > 1 {
         for (index, location) in probe.locations.iter().enumerate() {
             let number = format!("{}.{}", probe.number, index + 1);
             let enabled = if location.enabled { 'y' } else { 'n' };
@@ -262,7 +272,7 @@ fn place(location: &Location, out: &mut String) {
 
 /// The text of a body, indented as gdb shows it.
 pub fn lines(body: &[Node], indent: usize, out: &mut String) {
-    let mut line = |text: &str, out: &mut String| {
+    let line = |text: &str, out: &mut String| {
         let _ = writeln!(out, "{:indent$}{text}", "");
     };
     let joined = |word: &str, rest: &str| {
@@ -321,10 +331,7 @@ pub enum Choice {
 }
 
 /// Reads such a list; `variable` gives the value of a convenience variable.
-pub fn choices(
-    text: &str,
-    variable: &dyn Fn(&str) -> Option<u64>,
-) -> Result<Vec<Choice>, Error> {
+pub fn choices(text: &str, variable: &dyn Fn(&str) -> Option<u64>) -> Result<Vec<Choice>, Error> {
     let mut list = Vec::new();
     for word in text.split_ascii_whitespace() {
         if let Some(name) = word.strip_prefix('$') {
@@ -339,7 +346,7 @@ pub fn choices(
             list.push(Choice::Location(probe, location));
         } else if let Some((first, last)) = word.split_once('-') {
             if first.is_empty() {
-                fail!("Negative breakpoint number '{word}'");
+                fail!("negative value");
             }
             let (Ok(from), Ok(to)) = (first.parse::<u32>(), last.parse::<u32>()) else {
                 fail!("Bad breakpoint number '{word}'");
@@ -385,6 +392,8 @@ mod tests {
                     enabled: true,
                 })
                 .collect(),
+            resolved: true,
+            missing: None,
         }
     }
 
@@ -466,8 +475,11 @@ Num     Type           Disp Enb Address            What
             Ok(vec![Probe(1), Probe(3), Probe(4), Location(2, 1)])
         );
         assert_eq!(list("x"), Err("Bad breakpoint number 'x'".into()));
-        assert_eq!(list("-1"), Err("Negative breakpoint number '-1'".into()));
-        assert_eq!(list("2-1"), Err("Inverted breakpoint range at '2-1'".into()));
+        assert_eq!(list("-1"), Err("negative value".into()));
+        assert_eq!(
+            list("2-1"),
+            Err("Inverted breakpoint range at '2-1'".into())
+        );
         assert!(list("1-4294967295").unwrap().len() < 10_000);
     }
 }

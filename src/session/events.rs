@@ -233,7 +233,9 @@ impl Session {
                 Ok(None)
             }
             Event::Forked { child, .. } => {
-                self.tell(&format!("[Detaching after fork from child process {child}]\n"));
+                self.tell(&format!(
+                    "[Detaching after fork from child process {child}]\n"
+                ));
                 Ok(None)
             }
             Event::Exited {
@@ -273,7 +275,12 @@ impl Session {
     }
 
     /// Decides about one stopped thread. `all_stand`: it was found while everything stands.
-    fn consider(&mut self, index: usize, stop: Stop, all_stand: bool) -> Result<Option<Wake>, Error> {
+    fn consider(
+        &mut self,
+        index: usize,
+        stop: Stop,
+        all_stand: bool,
+    ) -> Result<Option<Wake>, Error> {
         match stop.reason {
             Reason::Probe { probe, .. } if probe == INTERNAL => {
                 self.libraries_changed(index)?;
@@ -307,7 +314,12 @@ impl Session {
         self.go_on(index, tid)
     }
 
-    fn probe_stop(&mut self, index: usize, stop: Stop, all_stand: bool) -> Result<Option<Wake>, Error> {
+    fn probe_stop(
+        &mut self,
+        index: usize,
+        stop: Stop,
+        all_stand: bool,
+    ) -> Result<Option<Wake>, Error> {
         let hit = self.hit_probes(index, &stop);
         let Some(first) = hit.first().copied() else {
             self.pass_by(index, stop.tid, all_stand)?;

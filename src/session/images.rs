@@ -7,7 +7,9 @@ use super::view::Names;
 use crate::arch::{self, FileAddress};
 use crate::error::{Error, fail};
 use crate::lang;
-use crate::symbols::{Auxv, Loaded, Location, Modules, Place, ResolveError, SymbolKind, parse_maps};
+use crate::symbols::{
+    Auxv, Loaded, Location, Modules, Place, ResolveError, SymbolKind, parse_maps,
+};
 
 /// Why a probe has no place.
 #[derive(Debug)]
@@ -113,8 +115,8 @@ impl Images {
         let Some((start, code)) = self.function_around(loaded, address) else {
             return Ok(address);
         };
-        let offset = address - start;
-        let Some((before, after)) = around(&code, start, offset) else {
+        let Some(arch::Boundary::Inside { before, after }) = arch::boundary(&code, start, address)
+        else {
             return Ok(address);
         };
         let name = |address| {
@@ -124,8 +126,8 @@ impl Images {
         fail!(
             "{} is inside an instruction: instructions begin at {} and {}.",
             name(address),
-            name(start + before),
-            name(start + after)
+            name(before),
+            name(after)
         )
     }
 
@@ -213,8 +215,9 @@ impl Images {
         if rows.is_empty() {
             return "No shared libraries loaded at this time.\n".into();
         }
-        let mut out =
-            String::from("From                To                  Syms Read   Shared Object Library\n");
+        let mut out = String::from(
+            "From                To                  Syms Read   Shared Object Library\n",
+        );
         let mut starred = false;
         for loaded in rows {
             let (from, to) = loaded.text().unwrap_or_default();
@@ -239,7 +242,11 @@ impl Images {
     pub fn linker_event(&self, pid: i32) -> Option<u64> {
         let auxv = Auxv::parse(&fs::read(format!("/proc/{pid}/auxv")).ok()?);
         let base = auxv.interpreter.filter(|base| *base != 0)?;
-        let linker = self.modules.loaded().iter().find(|l| l.bias.0 == base || l.contains(base))?;
+        let linker = self
+            .modules
+            .loaded()
+            .iter()
+            .find(|l| l.bias.0 == base || l.contains(base))?;
         let symbols = linker.module.find_linkage("_dl_debug_state");
         let symbol = symbols.iter().find(|s| s.kind.is_code());
         match symbol {
@@ -255,21 +262,6 @@ const PROLOGUE_MAX: u64 = 64;
 
 /// Functions larger than this are not decoded to check one address.
 const FUNCTION_MAX: u64 = 1 << 20;
-
-/// The instruction boundaries around `offset`, `None` if it is one itself.
-fn around(code: &[u8], start: u64, offset: u64) -> Option<(u64, u64)> {
-    let mut at = 0u64;
-    while at < offset {
-        let rest = code.get(at as usize..)?;
-        let instruction = arch::disassemble(rest, start + at, &|_| None)?;
-        let next = at + instruction.length as u64;
-        if next > offset {
-            return Some((at, next));
-        }
-        at = next;
-    }
-    None
-}
 
 /// ` <f+4>` behind an address.
 fn symbolic(symbol: Option<(String, u64)>) -> String {
@@ -291,12 +283,12 @@ fn unresolved(error: ResolveError) -> Unresolved {
             message: error.to_string(),
             hint,
         },
-        ResolveError::Module(_)
-        | ResolveError::OutsideCode { .. }
-        | ResolveError::InPlt { .. } => Unresolved::Bad(Error::new(match hint {
-            Some(hint) => format!("{error}\n{hint}"),
-            None => error.to_string(),
-        })),
+        ResolveError::Module(_) | ResolveError::OutsideCode { .. } | ResolveError::InPlt { .. } => {
+            Unresolved::Bad(Error::new(match hint {
+                Some(hint) => format!("{error}\n{hint}"),
+                None => error.to_string(),
+            }))
+        }
     }
 }
 

@@ -93,9 +93,7 @@ impl Session {
             let own = ["LINES", "COLUMNS"].map(|n| std::env::var_os(n).map(|v| (n.into(), v)));
             return own.into_iter().flatten().collect();
         }
-        let size = crate::repl::terminal_size();
-        let rows = size.map_or(24, |s| s.0);
-        let columns = size.map_or(80, |s| s.1);
+        let (rows, columns) = crate::repl::terminal_size();
         vec![
             ("LINES".into(), rows.to_string().into()),
             ("COLUMNS".into(), columns.to_string().into()),
@@ -309,10 +307,13 @@ impl Session {
 /// Not a file, not executable: said before anything is started.
 fn check_executable(path: &Path) -> Result<(), Error> {
     use std::os::unix::fs::PermissionsExt;
-    let data =
-        fs::metadata(path).map_err(|e| Error::new(format!("{}: {}.", path.display(), plain(&e))))?;
+    let data = fs::metadata(path)
+        .map_err(|e| Error::new(format!("{}: {}.", path.display(), plain(&e))))?;
     if data.permissions().mode() & 0o111 == 0 {
-        fail!("{}: Permission denied (it is not executable).", path.display());
+        fail!(
+            "{}: Permission denied (it is not executable).",
+            path.display()
+        );
     }
     Ok(())
 }

@@ -26,8 +26,9 @@ use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
 
 use crate::engine::client::{EngineError, Keeper};
-use crate::engine::protocol::{Failure, TargetId, Tid};
+use crate::engine::protocol::{Failure, Reason, TargetId, Tid};
 use crate::error::Error;
+use crate::lang::examine::ExamineState;
 use crate::lang::{ScopeError, Unreadable};
 
 use breakpoint::Probes;
@@ -91,6 +92,10 @@ pub struct Session {
     pub running: bool,
     /// Probes, modules or types changed since the sites were made.
     pub stale: bool,
+    /// What `x` goes on with.
+    pub examine: ExamineState,
+    /// How many hits are still to be shown (`--count`).
+    pub limit: Option<u64>,
     keeper: Option<Keeper>,
 }
 
@@ -108,6 +113,8 @@ impl Session {
             stdout_to_stderr: false,
             running: false,
             stale: false,
+            examine: ExamineState::default(),
+            limit: None,
             keeper: None,
         }
     }
@@ -120,6 +127,14 @@ impl Session {
     /// The process that commands are about.
     pub fn target_mut(&mut self) -> Option<&mut Target> {
         self.targets.first_mut()
+    }
+
+    /// Makes every thread stand, if there is a process that runs.
+    pub fn need_stand(&mut self) -> Result<(), Error> {
+        match self.targets.first() {
+            Some(target) if !target.stopped && !self.running => self.stand(0),
+            _ => Ok(()),
+        }
     }
 
     /// The same, or gdb's complaint.
@@ -155,35 +170,36 @@ impl Session {
         tid: Option<Tid>,
         f: impl FnOnce(&mut View<'_>, &mut Output) -> R,
     ) -> R {
+        self.with_all(tid, |view, output, _| f(view, output))
+    }
+
+    /// The same, with what `x` remembers.
+    pub fn with_all<R>(
+        &mut self,
+        tid: Option<Tid>,
+        f: impl FnOnce(&mut View<'_>, &mut Output, &mut ExamineState) -> R,
+    ) -> R {
         let registers = tid.and_then(|tid| self.registers(tid));
-        let counters = self.keeper.as_ref().map(Keeper::counters);
-        let (source, names): (_, &dyn view::Names) = match (self.targets.first(), &mut self.keeper)
-        {
-            (Some(target), Some(keeper)) => (
+        let (source, names): (_, &dyn view::Names) = match (self.targets.first(), &self.program) {
+            (Some(target), _) => (
                 Source::Live {
-                    keeper: RefCell::new(keeper),
                     target: target.id,
                     pid: target.pid,
                     tid: tid.unwrap_or(target.selected),
                 },
                 &target.images,
             ),
-            _ => (
-                Source::Files,
-                match &self.program {
-                    Some(images) => images,
-                    None => &images::NOTHING,
-                },
-            ),
+            (None, Some(images)) => (Source::Files, images),
+            (None, None) => (Source::Files, &images::NOTHING),
         };
         let mut view = View {
             source,
             names,
             variables: &mut self.variables,
-            counters: counters,
+            keeper: self.keeper.as_mut().map(RefCell::new),
             registers: registers.as_deref().copied(),
         };
-        let result = f(&mut view, &mut self.output);
+        let result = f(&mut view, &mut self.output, &mut self.examine);
         let after = view.registers;
         if after != registers.as_deref().copied()
             && let (Some(tid), Some(after)) = (tid, after)
@@ -194,6 +210,15 @@ impl Session {
         }
         self.stale |= std::mem::take(&mut self.variables.retyped);
         result
+    }
+
+    /// The breakpoint at which the selected thread stands.
+    pub fn stopped_at(&self) -> Option<u32> {
+        let target = self.target()?;
+        match target.threads.get(target.selected)?.reason? {
+            Reason::Probe { probe, .. } => self.probes.at_place(probe).map(|p| p.number),
+            _ => None,
+        }
     }
 
     /// The registers of a thread of the first target, if it stands.

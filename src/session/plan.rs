@@ -1,9 +1,12 @@
 //! How a probe runs at its sites: by a program in the keeper, or by asking the front.
 
+use std::sync::Arc;
+
 use super::Session;
 use super::breakpoint::{Origin, Probe};
 use crate::engine::protocol::Then;
 use crate::lang::script::{Node, Resolver};
+use crate::lang::statement::Command;
 use crate::probe::program::{Op, Program};
 
 /// How one probe runs.
@@ -17,6 +20,8 @@ pub struct Plan {
     pub condition_compiled: bool,
     /// Why the body asks the front, if it goes on by itself and yet does not compile.
     pub asks: Option<String>,
+    /// The body as it is run again over a record.
+    pub commands: Arc<[Command]>,
 }
 
 impl Plan {
@@ -29,7 +34,9 @@ impl Plan {
 /// The name of a simple command, in full.
 fn command(node: &Node) -> Option<&'static str> {
     match node {
-        Node::Simple(line) => crate::command::NAMES.resolve(&line.text).map(|(name, _)| name),
+        Node::Simple(line) => crate::command::NAMES
+            .resolve(&line.text)
+            .map(|(name, _)| name),
         _ => None,
     }
 }
@@ -75,6 +82,24 @@ impl Session {
             then: Then::Stop,
             condition_compiled: probe.condition.is_none(),
             asks: None,
+            commands: Arc::default(),
         }
+    }
+
+    /// What `maint print program` prints.
+    pub fn program_text(&mut self, probe: &Probe) -> String {
+        let plan = self.plan(probe);
+        let mut out = String::new();
+        for (at, op) in plan.program.ops.iter().enumerate() {
+            out.push_str(&format!("{at:4}  {op:?}\n"));
+        }
+        out.push_str(match plan.then {
+            Then::Continue => "then the program goes on\n",
+            Then::Stop => "then the thread stops\n",
+        });
+        if let Some(why) = &plan.asks {
+            out.push_str(&format!("The front runs the body: {why}\n"));
+        }
+        out
     }
 }

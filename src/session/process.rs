@@ -116,7 +116,9 @@ pub fn check(pid: i32) -> Result<(), Error> {
     if let Some(state) = status(pid, "State")
         && state.starts_with('Z')
     {
-        fail!("Process {pid} has ended already (it is a zombie that its parent has not waited for).");
+        fail!(
+            "Process {pid} has ended already (it is a zombie that its parent has not waited for)."
+        );
     }
     Ok(())
 }
@@ -130,10 +132,9 @@ pub fn explain_attach(pid: i32, failure: &Failure) -> Error {
         libc::ESRCH => Error::new(format!(
             "ptrace: No such process. (There is no process {pid}.)"
         )),
-        libc::EPERM | libc::EACCES => Error::new(format!(
-            "ptrace: Operation not permitted.\n{}",
-            reason(pid)
-        )),
+        libc::EPERM | libc::EACCES => {
+            Error::new(format!("ptrace: Operation not permitted.\n{}", reason(pid)))
+        }
         errno => Error::new(format!(
             "Cannot attach to process {pid}: {}.",
             std::io::Error::from_raw_os_error(errno)
@@ -186,7 +187,12 @@ mod tests {
         assert!(find("99999999999").is_err());
         let error = find("no-such-program-here").unwrap_err().message;
         assert!(error.starts_with("No process is named no-such-program-here"));
-        assert!(find("/(/").unwrap_err().message.contains("no regular expression"));
+        assert!(
+            find("/(/")
+                .unwrap_err()
+                .message
+                .contains("no regular expression")
+        );
     }
 
     #[test]

@@ -105,8 +105,12 @@ impl Session {
                         }
                     }
                     probe.locations = locations;
+                    probe.resolved = true;
                 }
-                Err(Unresolved::NotFound { .. }) => {
+                Err(Unresolved::NotFound { message, hint }) => {
+                    let full = [Some(message), hint];
+                    let full: Vec<_> = full.into_iter().flatten().collect();
+                    probe.missing = Some(full.join("\n"));
                     if self.targets.first().is_some() {
                         probe.locations.clear();
                     }

@@ -9,7 +9,6 @@ use crate::engine::client::Keeper;
 use crate::engine::protocol::{TargetId, Tid};
 use crate::lang::scope::Special;
 use crate::lang::{Scope, ScopeError, Symbol, Unreadable, Value};
-use crate::record::shared::Counters;
 use crate::record::wire::{Record, Segment};
 
 /// Names and file contents of what is loaded; addresses are run-time ones where there is a
@@ -31,8 +30,6 @@ pub enum Source<'a> {
     Files,
     /// A process; registers where a thread is stopped.
     Live {
-        /// The tracing process.
-        keeper: RefCell<&'a mut Keeper>,
         /// Which target.
         target: TargetId,
         /// Its process id.
@@ -109,8 +106,8 @@ pub struct View<'a> {
     pub names: &'a dyn Names,
     /// Variables and history.
     pub variables: &'a mut Variables,
-    /// The memory that the keeper shares, where there is a keeper.
-    pub counters: Option<&'a Counters>,
+    /// The tracing process, once there is one: it shares memory for variables.
+    pub keeper: Option<RefCell<&'a mut Keeper>>,
     /// The thread's registers.
     pub registers: Option<Registers>,
 }
@@ -122,10 +119,13 @@ impl Scope for View<'_> {
                 .names
                 .read(address, buf)
                 .map_err(|address| Unreadable { address }),
-            Source::Live { keeper, target, .. } => keeper
-                .borrow()
-                .read(*target, address, buf)
-                .map_err(|address| Unreadable { address }),
+            Source::Live { target, .. } => match &self.keeper {
+                Some(keeper) => keeper
+                    .borrow()
+                    .read(*target, address, buf)
+                    .map_err(|address| Unreadable { address }),
+                None => Err(Unreadable { address }),
+            },
             // What is read-only in the file is the same in the process (strings, code).
             Source::Record(snapshot) => snapshot.read(address, buf),
         }
@@ -134,10 +134,13 @@ impl Scope for View<'_> {
     fn write(&mut self, address: u64, bytes: &[u8]) -> Result<(), ScopeError> {
         match &mut self.source {
             Source::Files => Err(Unreadable { address }.into()),
-            Source::Live { keeper, target, .. } => keeper
-                .get_mut()
-                .write(*target, address, bytes)
-                .map_err(|error| super::write_error(address, error)),
+            Source::Live { target, .. } => match &mut self.keeper {
+                Some(keeper) => keeper
+                    .get_mut()
+                    .write(*target, address, bytes)
+                    .map_err(|error| super::write_error(address, error)),
+                None => Err(Unreadable { address }.into()),
+            },
             Source::Record(snapshot) => {
                 snapshot.written.push((address, bytes.to_vec()));
                 Ok(())
@@ -155,13 +158,7 @@ impl Scope for View<'_> {
         };
         let mut changed = *registers;
         changed.set(register, value);
-        if let Source::Live {
-            keeper,
-            target,
-            tid,
-            ..
-        } = &mut self.source
-        {
+        if let (Source::Live { target, tid, .. }, Some(keeper)) = (&self.source, &mut self.keeper) {
             keeper
                 .get_mut()
                 .set_registers(*target, *tid, changed)
@@ -172,17 +169,16 @@ impl Scope for View<'_> {
     }
 
     fn vector_register(&self, name: &str) -> Option<Vec<u8>> {
-        let Source::Live {
-            keeper,
-            target,
-            tid,
-            ..
-        } = &self.source
-        else {
+        let Source::Live { target, tid, .. } = &self.source else {
             return None;
         };
         self.registers?;
-        let area = keeper.borrow_mut().vector_registers(*target, *tid).ok()?;
+        let area = self
+            .keeper
+            .as_ref()?
+            .borrow_mut()
+            .vector_registers(*target, *tid)
+            .ok()?;
         super::xsave::register(&area, name)
     }
 
@@ -205,7 +201,9 @@ impl Scope for View<'_> {
         {
             return Some(Value::from_u64(ty.clone(), *bits));
         }
-        self.variables.get(name, self.counters)
+        let keeper = self.keeper.as_ref().map(RefCell::borrow);
+        self.variables
+            .get(name, keeper.as_ref().map(|k| k.counters()))
     }
 
     fn set_variable(&mut self, name: &str, value: Value) -> Result<(), ScopeError> {
@@ -218,7 +216,9 @@ impl Scope for View<'_> {
             }
             return Ok(());
         }
-        self.variables.set(name, value, self.counters);
+        let keeper = self.keeper.as_ref().map(RefCell::borrow);
+        self.variables
+            .set(name, value, keeper.as_ref().map(|k| k.counters()));
         Ok(())
     }
 
@@ -310,9 +310,6 @@ mod tests {
         snapshot.written.push((11, vec![9]));
         assert_eq!(snapshot.read(10, &mut buf), Ok(()));
         assert_eq!(buf, [1, 9, 3, 4]);
-        assert_eq!(
-            snapshot.read(12, &mut buf),
-            Err(Unreadable { address: 14 })
-        );
+        assert_eq!(snapshot.read(12, &mut buf), Err(Unreadable { address: 14 }));
     }
 }

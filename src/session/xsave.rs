@@ -16,7 +16,7 @@ pub fn register(area: &[u8], name: &str) -> Option<Vec<u8>> {
     let word = |from: usize| Some(vec![*area.get(from)?, *area.get(from + 1)?, 0, 0]);
     let number = |prefix: &str, count: usize| {
         let digits = name.strip_prefix(prefix)?;
-        digits.parse().ok().filter(|n| *n < count)
+        digits.parse::<usize>().ok().filter(|n| *n < count)
     };
     if let Some(n) = number("st", 8) {
         return bytes(32 + 16 * n, 10);
