@@ -73,12 +73,13 @@ fn is_rust_legacy(name: &str) -> bool {
 fn rust(name: &str, form: Form) -> Option<String> {
     let mut text = Limited(String::new());
     if name.starts_with("_R") {
-        let parsed = rustc_demangle::try_demangle(name).ok()?;
-        match form {
-            Form::Whole => write!(text, "{parsed}").ok()?,
-            Form::NoReturn => write!(text, "{parsed:#}").ok()?,
+        let parsed = rustc_demangle::try_demangle(name.split('.').next()?).ok()?;
+        if form == Form::NoReturn {
+            write!(text, "{parsed:#}").ok()?;
+            return Some(text.0);
         }
-        return Some(text.0);
+        write!(text, "{parsed}").ok()?;
+        return Some(typed_constants(&text.0));
     }
     // What the compiler appends (`.llvm.123`) is no part of the name to gdb.
     let end = name.rfind("17h").map_or(name.len(), |at| at + 20);
@@ -88,6 +89,32 @@ fn rust(name: &str, form: Form) -> Option<String> {
         Form::NoReturn => write!(text, "{parsed:#}").ok()?,
     }
     Some(text.0)
+}
+
+/// `[u8; 8usize]` is `[u8; 8: usize]` to gdb.
+fn typed_constants(text: &str) -> String {
+    const TYPES: [&str; 12] = [
+        "u8", "u16", "u32", "u64", "u128", "usize", "i8", "i16", "i32", "i64", "i128", "isize",
+    ];
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(|c: char| c.is_ascii_digit()) {
+        let digits = rest[at..].bytes().take_while(u8::is_ascii_digit).count();
+        let word = rest[at + digits..]
+            .bytes()
+            .take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
+            .count();
+        let behind_word = rest[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_')
+            || at == 0 && out.ends_with(|c: char| c.is_alphanumeric() || c == '_');
+        out.push_str(&rest[..at + digits]);
+        if !behind_word && TYPES.contains(&&rest[at + digits..at + digits + word]) {
+            out.push_str(": ");
+        }
+        out.push_str(&rest[at + digits..at + digits + word]);
+        rest = &rest[at + digits + word..];
+    }
+    out.push_str(rest);
+    out
 }
 
 /// A text that refuses to grow without end.
@@ -166,7 +193,15 @@ fn encoding(mangled: &str, form: Form, depth: u32) -> Option<String> {
     if mangled.starts_with("TC") {
         return Some(swap_construction_vtable(&text));
     }
-    Some(reword(&text))
+    let text = reword(&text);
+    let pack = ["DpOT_", "DpOT0_", "DpOT1_", "DpOT2_"]
+        .iter()
+        .any(|letters| mangled.ends_with(letters));
+    if pack {
+        forwarded_pack(text.clone()).or(Some(text))
+    } else {
+        Some(text)
+    }
 }
 
 /// `Thn16_`, `Tv0_n24_`, `Tc…`: the words, and the encoding of the function behind it.
@@ -259,6 +294,78 @@ fn name_end(mangled: &str) -> Option<usize> {
     let ends = ends.filter(|end| mangled[..*end].ends_with("EE")).take(64);
     ends.into_iter()
         .find(|end| parse_plainly(&format!("{}v", &mangled[..*end]), Form::NoReturn).is_some())
+}
+
+/// A pack of forwarding references (`Args&&...`): `cpp_demangle` leaves the `&&` of its elements out.
+///
+/// The elements are the last template arguments and the last parameters.
+fn forwarded_pack(text: String) -> Option<String> {
+    let bytes = text.as_bytes();
+    let open = opening(bytes, text.rfind(')')?)?;
+    let close = text.rfind(')')?;
+    let angle = angle_opening(bytes, open.checked_sub(1)?)?;
+    let arguments = split_list(&text[angle + 1..open - 1]);
+    let mut parameters: Vec<String> = split_list(&text[open + 1..close])
+        .into_iter()
+        .map(str::to_string)
+        .collect();
+    let bare = |text: &str| text.trim_end_matches("&&").trim_end().to_string();
+    let elements = arguments.iter().rev().zip(parameters.iter().rev());
+    let count = elements
+        .take_while(|(argument, parameter)| bare(argument) == bare(parameter))
+        .count();
+    let first = parameters.len() - count;
+    for parameter in &mut parameters[first..] {
+        if !parameter.ends_with('&') && !parameter.contains("(&)") {
+            parameter.push_str("&&");
+        }
+    }
+    Some(format!(
+        "{}{}{}",
+        &text[..=open],
+        parameters.join(", "),
+        &text[close..]
+    ))
+}
+
+/// The `<` that the `>` at `close` closes.
+fn angle_opening(bytes: &[u8], close: usize) -> Option<usize> {
+    if bytes[close] != b'>' {
+        return None;
+    }
+    let mut depth = 0usize;
+    for at in (0..=close).rev() {
+        match bytes[at] {
+            b'>' if at > 0 && bytes[at - 1] == b'-' => {}
+            b'>' | b')' | b'}' | b']' => depth += 1,
+            b'<' | b'(' | b'{' | b'[' => {
+                depth -= 1;
+                if depth == 0 {
+                    return (bytes[at] == b'<').then_some(at);
+                }
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Parts a list at its own commas.
+fn split_list(text: &str) -> Vec<&str> {
+    let (mut depth, mut start, mut parts) = (0usize, 0, Vec::new());
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            b'<' | b'(' | b'{' | b'[' => depth += 1,
+            b'>' | b')' | b'}' | b']' => depth = depth.saturating_sub(1),
+            b',' if depth == 0 => {
+                parts.push(text[start..at].trim());
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    parts.push(text[start..].trim());
+    parts
 }
 
 fn parse_plainly(mangled: &str, form: Form) -> Option<String> {
