@@ -9,6 +9,7 @@ use std::fmt::{self, Write};
 
 use cpp_demangle::{BorrowedSymbol, DemangleOptions, ParseOptions};
 
+use super::name::Name;
 use super::table::NAME_LIMIT;
 
 /// A longer text is not produced; the mangled name stands instead.
@@ -42,7 +43,7 @@ fn demangle_as(name: &str, form: Form) -> Option<String> {
         return None;
     }
     if name.starts_with("_R") || is_rust_legacy(name) {
-        return rust(name);
+        return rust(name, form);
     }
     let (mangled, clones) = split_clones(name.strip_prefix("_Z")?);
     let mut text = encoding(mangled, form, 0)?;
@@ -52,28 +53,68 @@ fn demangle_as(name: &str, form: Form) -> Option<String> {
     Some(text)
 }
 
-/// `_ZN…17h<16 hex digits>E`, perhaps with a clone suffix.
+/// `_ZN…17h<16 hex digits>E`, perhaps with a suffix that begins with a dot.
 fn is_rust_legacy(name: &str) -> bool {
-    let body = name.split('.').next().unwrap_or(name);
-    let Some(hash) = body
-        .strip_prefix("_ZN")
-        .and_then(|body| body.strip_suffix('E'))
-    else {
-        return false;
+    let digits = |at: usize| {
+        name.as_bytes()
+            .get(at + 3..at + 19)
+            .is_some_and(|d| d.iter().all(u8::is_ascii_hexdigit))
     };
-    let Some(start) = hash.len().checked_sub(19) else {
-        return false;
-    };
-    hash.get(start..)
-        .and_then(|tail| tail.strip_prefix("17h"))
-        .is_some_and(|digits| digits.bytes().all(|b| b.is_ascii_hexdigit()))
+    name.starts_with("_ZN")
+        && name.rfind("17h").is_some_and(|at| {
+            digits(at)
+                && name[at + 19..]
+                    .strip_prefix('E')
+                    .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        })
 }
 
-fn rust(name: &str) -> Option<String> {
-    let parsed = rustc_demangle::try_demangle(name).ok()?;
+/// gdb prints the hash of a legacy name and the crates' hashes of a v0 name; nobody types them.
+fn rust(name: &str, form: Form) -> Option<String> {
     let mut text = Limited(String::new());
-    write!(text, "{parsed:#}").ok()?;
+    if name.starts_with("_R") {
+        let parsed = rustc_demangle::try_demangle(name.split('.').next()?).ok()?;
+        if form == Form::NoReturn {
+            write!(text, "{parsed:#}").ok()?;
+            return Some(text.0);
+        }
+        write!(text, "{parsed}").ok()?;
+        return Some(typed_constants(&text.0));
+    }
+    // What the compiler appends (`.llvm.123`) is no part of the name to gdb.
+    let end = name.rfind("17h").map_or(name.len(), |at| at + 20);
+    let parsed = rustc_demangle::try_demangle(name.get(..end)?).ok()?;
+    match form {
+        Form::Whole => write!(text, "{parsed}").ok()?,
+        Form::NoReturn => write!(text, "{parsed:#}").ok()?,
+    }
     Some(text.0)
+}
+
+/// `[u8; 8usize]` is `[u8; 8: usize]` to gdb.
+fn typed_constants(text: &str) -> String {
+    const TYPES: [&str; 12] = [
+        "u8", "u16", "u32", "u64", "u128", "usize", "i8", "i16", "i32", "i64", "i128", "isize",
+    ];
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(|c: char| c.is_ascii_digit()) {
+        let digits = rest[at..].bytes().take_while(u8::is_ascii_digit).count();
+        let word = rest[at + digits..]
+            .bytes()
+            .take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
+            .count();
+        let behind_word = rest[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_')
+            || at == 0 && out.ends_with(|c: char| c.is_alphanumeric() || c == '_');
+        out.push_str(&rest[..at + digits]);
+        if !behind_word && TYPES.contains(&&rest[at + digits..at + digits + word]) {
+            out.push_str(": ");
+        }
+        out.push_str(&rest[at + digits..at + digits + word]);
+        rest = &rest[at + digits + word..];
+    }
+    out.push_str(rest);
+    out
 }
 
 /// A text that refuses to grow without end.
@@ -152,7 +193,15 @@ fn encoding(mangled: &str, form: Form, depth: u32) -> Option<String> {
     if mangled.starts_with("TC") {
         return Some(swap_construction_vtable(&text));
     }
-    Some(reword(&text))
+    let text = reword(&text);
+    let pack = ["DpOT_", "DpOT0_", "DpOT1_", "DpOT2_"]
+        .iter()
+        .any(|letters| mangled.ends_with(letters));
+    if pack {
+        forwarded_pack(text.clone()).or(Some(text))
+    } else {
+        Some(text)
+    }
 }
 
 /// `Thn16_`, `Tv0_n24_`, `Tc…`: the words, and the encoding of the function behind it.
@@ -211,6 +260,115 @@ fn swap_construction_vtable(text: &str) -> String {
 }
 
 fn parse(mangled: &str, form: Form) -> Option<String> {
+    let text = parse_plainly(mangled, form)?;
+    if !["C1I", "C2I", "C3I"]
+        .iter()
+        .any(|letters| mangled.contains(letters))
+        || !is_constructor_template(&text)
+    {
+        return Some(text);
+    }
+    // `cpp_demangle` takes the first parameter of a constructor template for the return type that
+    // other templates have: give it one to take.
+    let end = name_end(mangled)?;
+    parse_plainly(&format!("{}v{}", &mangled[..end], &mangled[end..]), form).or(Some(text))
+}
+
+/// `ns::Class::Class<int>(…)`.
+fn is_constructor_template(text: &str) -> bool {
+    let Some(name) = Name::parse(text) else {
+        return false;
+    };
+    match &name.path[..] {
+        [.., class, last] => {
+            last.arguments.is_some() && (last.name == class.name || class.name == "string")
+        }
+        _ => false,
+    }
+}
+
+/// Where the name ends and the parameters begin. A name is never the start of a longer one.
+fn name_end(mangled: &str) -> Option<usize> {
+    let ends = mangled.match_indices("E").map(|(at, _)| at + 1);
+    // The name of a constructor template ends with its own arguments and the path's end: `EE`.
+    let ends = ends.filter(|end| mangled[..*end].ends_with("EE")).take(64);
+    ends.into_iter()
+        .find(|end| parse_plainly(&format!("{}v", &mangled[..*end]), Form::NoReturn).is_some())
+}
+
+/// A pack of forwarding references (`Args&&...`): `cpp_demangle` leaves the `&&` of its elements out.
+///
+/// The elements are the last template arguments and the last parameters.
+fn forwarded_pack(text: String) -> Option<String> {
+    let bytes = text.as_bytes();
+    let open = opening(bytes, text.rfind(')')?)?;
+    let close = text.rfind(')')?;
+    let angle = angle_opening(bytes, open.checked_sub(1)?)?;
+    let arguments = split_list(&text[angle + 1..open - 1]);
+    let mut parameters: Vec<String> = split_list(&text[open + 1..close])
+        .into_iter()
+        .map(str::to_string)
+        .collect();
+    let bare = |text: &str| text.trim_end_matches("&&").trim_end().to_string();
+    let elements = arguments.iter().rev().zip(parameters.iter().rev());
+    let count = elements
+        .take_while(|(argument, parameter)| bare(argument) == bare(parameter))
+        .count();
+    let first = parameters.len() - count;
+    for parameter in &mut parameters[first..] {
+        if !parameter.ends_with('&') && !parameter.contains("(&)") {
+            parameter.push_str("&&");
+        }
+    }
+    Some(format!(
+        "{}{}{}",
+        &text[..=open],
+        parameters.join(", "),
+        &text[close..]
+    ))
+}
+
+/// The `<` that the `>` at `close` closes.
+fn angle_opening(bytes: &[u8], close: usize) -> Option<usize> {
+    if bytes[close] != b'>' {
+        return None;
+    }
+    let mut depth = 0usize;
+    for at in (0..=close).rev() {
+        match bytes[at] {
+            b'>' if at > 0 && bytes[at - 1] == b'-' => {}
+            b'>' | b')' | b'}' | b']' => depth += 1,
+            b'<' | b'(' | b'{' | b'[' => {
+                depth -= 1;
+                if depth == 0 {
+                    return (bytes[at] == b'<').then_some(at);
+                }
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Parts a list at its own commas.
+fn split_list(text: &str) -> Vec<&str> {
+    let (mut depth, mut start, mut parts) = (0usize, 0, Vec::new());
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            b'<' | b'(' | b'{' | b'[' => depth += 1,
+            b'>' | b')' | b'}' | b']' => depth = depth.saturating_sub(1),
+            b',' if depth == 0 => {
+                parts.push(text[start..at].trim());
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    parts.push(text[start..].trim());
+    parts
+}
+
+fn parse_plainly(mangled: &str, form: Form) -> Option<String> {
     let parsing = ParseOptions::default().recursion_limit(DEPTH_LIMIT);
     let (symbol, tail) =
         BorrowedSymbol::with_tail_and_options(mangled.as_bytes(), &parsing).ok()?;
@@ -228,7 +386,12 @@ fn parse(mangled: &str, form: Form) -> Option<String> {
 
 /// Brings a text of `cpp_demangle` into gdb's wording.
 fn reword(text: &str) -> String {
-    let mut text = text.replace(", >", ">").replace("(, ", "(");
+    let mut text = text
+        .replace(", >", ">")
+        .replace("(, ", "(")
+        .replace(", &&)", ")")
+        .replace("(&&)", "()")
+        .replace(", &)", ")");
     for (short, long) in ABBREVIATIONS {
         if text.contains(short) {
             text = abbreviate(&text, short, long);
@@ -239,6 +402,7 @@ fn reword(text: &str) -> String {
     } else {
         text
     };
+    let text = inner_references(text.replace("std::nullptr_t", "decltype(nullptr)"));
     let text = literals(&text);
     function_types(&text)
 }
@@ -317,6 +481,30 @@ fn member_pointers(text: &str) -> String {
             break;
         };
         text = format!("{}::*{}{}", &text[..open], &text[open..=at], &text[star..]);
+    }
+    text
+}
+
+/// `Outer&::Inner` is a reference to `Outer::Inner`.
+fn inner_references(mut text: String) -> String {
+    for sign in ["&::", "*::"] {
+        // Each round moves one sign to the right over one component.
+        for _ in 0..64 {
+            let Some(at) = text.find(sign) else { break };
+            if text[..at].ends_with("operator") || text[at + 3..].starts_with('*') {
+                break;
+            }
+            let behind = at + 3;
+            let length = text[behind..]
+                .bytes()
+                .take_while(|b| b.is_ascii_alphanumeric() || *b == b'_')
+                .count();
+            if length == 0 {
+                break;
+            }
+            text.insert(behind + length, char::from(sign.as_bytes()[0]));
+            text.remove(at);
+        }
     }
     text
 }
@@ -404,7 +592,7 @@ fn function_types(text: &str) -> String {
     }
     let bytes = text.as_bytes();
     let mut out = String::with_capacity(text.len() + 8);
-    let mut open = Vec::new();
+    let mut open: Vec<u8> = Vec::new();
     let mut copied = 0;
     let mut at = 0;
     while at < bytes.len() {
@@ -419,8 +607,21 @@ fn function_types(text: &str) -> String {
                     && (bytes[at - 1].is_ascii_alphanumeric()
                         || matches!(bytes[at - 1], b'_' | b'>'));
                 if open.last() == Some(&b'<') && name_before && is_function_type(bytes, at) {
-                    out.push_str(&text[copied..at]);
-                    out.push(' ');
+                    match (function_address(bytes, at), closing(bytes, at)) {
+                        (Some(address), Some(close)) if address >= copied => {
+                            out.push_str(&text[copied..=address]);
+                            out.push('(');
+                            out.push_str(&text[address + 1..=close]);
+                            out.push(')');
+                            at = close + 1;
+                            copied = at;
+                            continue;
+                        }
+                        _ => {
+                            out.push_str(&text[copied..at]);
+                            out.push(' ');
+                        }
+                    }
                     copied = at;
                 }
                 open.push(b'(');
@@ -438,7 +639,27 @@ fn function_types(text: &str) -> String {
 }
 
 fn is_function_type(bytes: &[u8], open: usize) -> bool {
-    closing(bytes, open).is_some_and(|close| !bytes[close + 1..].starts_with(b"::"))
+    const WORDS: [&[u8]; 4] = [b"decltype", b"sizeof", b"noexcept", b"alignof"];
+    !WORDS.iter().any(|word| bytes[..open].ends_with(word))
+        && closing(bytes, open).is_some_and(|close| !bytes[close + 1..].starts_with(b"::"))
+}
+
+/// Where the address of a function that is the template argument before `open` begins.
+fn function_address(bytes: &[u8], open: usize) -> Option<usize> {
+    let mut depth = 0usize;
+    for at in (0..open).rev() {
+        match bytes[at] {
+            b'>' | b')' | b'}' | b']' => depth += 1,
+            b'<' | b'(' | b'{' | b'[' if depth == 0 => return None,
+            b'<' | b'(' | b'{' | b'[' => depth -= 1,
+            b',' if depth == 0 => return None,
+            b'&' if depth == 0 && (bytes[..at].ends_with(b", ") || bytes[..at].ends_with(b"<")) => {
+                return Some(at);
+            }
+            _ => {}
+        }
+    }
+    None
 }
 
 /// The length of `operator<` and its like, whose brackets open and close nothing.
@@ -490,7 +711,7 @@ mod tests {
             ),
             (
                 "_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE",
-                "core::fmt::Write::write_fmt",
+                "core::fmt::Write::write_fmt::h0123456789abcdef",
             ),
             ("_RNvC6_123foo3bar", "123foo::bar"),
         ];
@@ -581,6 +802,54 @@ mod tests {
                 eprintln!("{text}");
             }
             assert!(equal >= percent, "{library}: {equal:.2} %");
+        }
+    }
+}
+#[cfg(test)]
+mod scratch {
+    #[test]
+    fn scratch() {
+        let Ok(dir) = std::env::var("DM") else { return };
+        for f in ["syms", "vs", "cl", "z3", "rs"] {
+            let Ok(names) = std::fs::read_to_string(format!("{dir}/{f}.txt")) else {
+                continue;
+            };
+            let want = std::fs::read_to_string(format!("{dir}/wantv.{f}")).unwrap();
+            let t = std::time::Instant::now();
+            let got: Vec<String> = names
+                .lines()
+                .map(|n| super::demangle(n).unwrap_or(n.to_string()))
+                .collect();
+            let took = t.elapsed();
+            let mut wrong = 0;
+            let mut un = 0;
+            let all = got.len();
+            for ((n, g), w) in names.lines().zip(&got).zip(want.lines()) {
+                if g != w {
+                    wrong += 1;
+                    if g == n {
+                        un += 1;
+                    }
+                    if wrong % 25 == 1 {
+                        let c = g.bytes().zip(w.bytes()).take_while(|(a, b)| a == b).count();
+                        let c = c.saturating_sub(80);
+                        println!(
+                            "{n}\n  want {}\n  got  {}",
+                            w.get(c..)
+                                .unwrap_or("")
+                                .chars()
+                                .take(260)
+                                .collect::<String>(),
+                            g.get(c..)
+                                .unwrap_or("")
+                                .chars()
+                                .take(260)
+                                .collect::<String>()
+                        );
+                    }
+                }
+            }
+            println!("## {f}: {wrong} of {all} differ ({un} not demangled), {took:?}");
         }
     }
 }

@@ -136,6 +136,8 @@ impl SymbolTable {
         };
         match demangle::demangle(base) {
             Some(text) => text + suffix,
+            // What gdb's demanglers make of `.plt` in a C name.
+            None if suffix == "@got.plt" => format!("{base}@got[plt]"),
             None => name.into_owned(),
         }
     }
