@@ -4,6 +4,8 @@
 //! [`evaluate`] gives a lazy [`Value`]; [`format`] turns a value into gdb's text. What an
 //! expression can reach is behind the trait [`Scope`]: a stopped thread or the record of a hit.
 
+#[cfg(test)]
+mod differential;
 pub(crate) mod error;
 pub(crate) mod expr;
 pub(crate) mod scope;
