@@ -5,3 +5,9 @@ mod mapping;
 pub mod ring;
 pub mod shared;
 pub mod wire;
+
+pub(crate) mod hit;
+pub(crate) mod json;
+pub(crate) mod text;
+
+pub(crate) use hit::{Hit, HitFault, ProbeSummary, Summary};

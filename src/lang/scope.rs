@@ -1,0 +1,116 @@
+//! What an expression can reach.
+
+use crate::arch::{Register, Registers};
+pub(crate) use crate::probe::program::Special;
+
+use super::value::Value;
+
+/// Memory could not be read or written; `address` is the first byte that failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("Cannot access memory at address {address:#x}")]
+pub(crate) struct Unreadable {
+    /// The first byte that failed.
+    pub address: u64,
+}
+
+/// Why something could not be changed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum ScopeError {
+    /// No such memory, or it is not writable.
+    #[error(transparent)]
+    Unreadable(#[from] Unreadable),
+    /// There is no process.
+    #[error("No registers.")]
+    NoRegisters,
+    /// Anything else, in the words to be shown (for instance that of `--read-only`).
+    #[error("{0}")]
+    Refused(String),
+}
+
+/// What a symbol stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum SymbolKind {
+    /// Code.
+    Text,
+    /// Data, read-only or not.
+    Data,
+    /// A function that chooses a function (STT_GNU_IFUNC).
+    Ifunc,
+    /// Thread-local data.
+    Tls,
+    /// An absolute number.
+    Absolute,
+}
+
+/// A symbol without debug info.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Symbol {
+    /// The run-time address; the file's address before there is a process.
+    pub address: u64,
+    /// Its size in bytes, 0 if not known.
+    pub size: u64,
+    /// What it stands for.
+    pub kind: SymbolKind,
+}
+
+/// What an expression can reach: a live target at a stop, or the snapshot of a record.
+pub(crate) trait Scope {
+    /// Reads memory as the program would see it (without our own patches).
+    fn read(&self, address: u64, buf: &mut [u8]) -> Result<(), Unreadable>;
+
+    /// Writes memory.
+    fn write(&mut self, address: u64, bytes: &[u8]) -> Result<(), ScopeError>;
+
+    /// The general registers; `None` without a process, which is gdb's `No registers.`
+    fn registers(&self) -> Option<&Registers>;
+
+    /// Changes one general register.
+    fn set_register(&mut self, register: Register, value: u64) -> Result<(), ScopeError>;
+
+    /// The bytes of an x87, SSE or AVX register or control register by gdb's name (`st0` 10
+    /// bytes, `xmm0` 16, `ymm0` 32, `mxcsr` 4, `fctrl` 4 …); `None` where it is not known.
+    fn vector_register(&self, name: &str) -> Option<Vec<u8>>;
+
+    /// Changes an x87, SSE or AVX register.
+    fn set_vector_register(&mut self, name: &str, bytes: &[u8]) -> Result<(), ScopeError> {
+        let _ = bytes;
+        Err(ScopeError::Refused(format!(
+            "Register ${name} cannot be changed here."
+        )))
+    }
+
+    /// A symbol by name: mangled, demangled with or without parameters.
+    fn symbol(&self, name: &str) -> Option<Symbol>;
+
+    /// The symbol at or before an address and the distance to it, as gdb prints it in
+    /// `<name+off>`: demangled with parameters.
+    fn symbol_at(&self, address: u64) -> Option<(String, u64)>;
+
+    /// Whether any symbol table is loaded (it decides between two texts for an unknown name).
+    fn has_symbols(&self) -> bool {
+        true
+    }
+
+    /// A convenience variable, without its `$`; `None` is void.
+    fn variable(&self, name: &str) -> Option<Value>;
+
+    /// Changes a convenience variable. The value's contents have been read already.
+    fn set_variable(&mut self, name: &str, value: Value) -> Result<(), ScopeError>;
+
+    /// Value number `number` (from 1) of the value history.
+    fn history(&self, number: usize) -> Option<Value>;
+
+    /// How many values the history holds.
+    fn history_length(&self) -> usize;
+
+    /// Appends to the history; gives the number. The value's contents have been read already.
+    fn push_history(&mut self, value: Value) -> usize;
+
+    /// Facts about the hit: `$_now $_wall $_tid $_pid $_cpu`.
+    fn special(&self, what: Special) -> Option<u64>;
+
+    /// A warning (gdb prints `warning: TEXT` on its error stream). Dropped unless overridden.
+    fn warn(&self, text: &str) {
+        let _ = text;
+    }
+}

@@ -1,0 +1,67 @@
+//! What is reported: one hit of one probe, and what else a stream of records holds.
+
+/// One pass of a thread through a probe whose condition was true.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Hit {
+    /// CLOCK_MONOTONIC, ns.
+    pub mono_ns: u64,
+    /// CLOCK_REALTIME, ns since the epoch.
+    pub wall_ns: u64,
+    /// The process.
+    pub pid: u32,
+    /// The thread.
+    pub tid: u32,
+    /// The thread's name.
+    pub comm: String,
+    /// The CPU it ran on, where that is known.
+    pub cpu: Option<u32>,
+    /// The probe's number.
+    pub probe: u32,
+    /// The run-time address of the site.
+    pub site: u64,
+    /// The function there, demangled (`name+off` inside it); empty if there is no symbol.
+    pub function: String,
+    /// Name and text of each argument that is shown.
+    pub args: Vec<(String, String)>,
+    /// The lines that the body printed.
+    pub out: Vec<String>,
+    /// What ended the body early.
+    pub fault: Option<HitFault>,
+}
+
+/// Why a body ended before its last command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct HitFault {
+    /// Position of the command in the body, from 0, nested ones counted; `None` for the condition.
+    pub command: Option<u16>,
+    /// gdb's text.
+    pub message: String,
+}
+
+/// What one probe came to.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct ProbeSummary {
+    /// The probe's number.
+    pub probe: u32,
+    /// Its location as it was written.
+    pub location: String,
+    /// Passes whose condition was true.
+    pub hits: u64,
+    /// Records that were written.
+    pub records: u64,
+    /// Records that were lost.
+    pub drops: u64,
+    /// Bodies that ended early.
+    pub faults: u64,
+    /// What a hit cost, in ns, where that was measured.
+    pub ns_per_hit: Option<u64>,
+}
+
+/// The end of a stream.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Summary {
+    /// How long was recorded, ns.
+    pub duration_ns: u64,
+    /// Each probe.
+    pub probes: Vec<ProbeSummary>,
+}

@@ -1,0 +1,104 @@
+//! The default line of a hit, in the shape that ftrace's readers know:
+//! `COMM-TID [CPU] SECONDS.NANOS: FUNCTION: (ADDRESS) arg1=… arg2=…`.
+
+use std::fmt::Write;
+
+use super::hit::Hit;
+
+/// The lines of a hit: the line itself, then what the body printed, then its fault. `stamp_ns` is
+/// the time to show, on whichever clock was asked for.
+pub(crate) fn hit(hit: &Hit, stamp_ns: u64) -> String {
+    let mut text = line(hit, stamp_ns);
+    text.push('\n');
+    for line in &hit.out {
+        text.push_str(&escaped(line));
+        text.push('\n');
+    }
+    if let Some(fault) = &hit.fault {
+        text.push_str(&escaped(&fault.message));
+        text.push('\n');
+    }
+    text
+}
+
+/// The line without its newline.
+pub(crate) fn line(hit: &Hit, stamp_ns: u64) -> String {
+    let cpu = match hit.cpu {
+        Some(cpu) => format!("{cpu:03}"),
+        None => "---".into(),
+    };
+    let function = match hit.function.as_str() {
+        "" => "??",
+        name => name,
+    };
+    let mut line = format!(
+        "{}-{} [{cpu}] {}.{:09}: {}: ({:#x})",
+        escaped(&hit.comm),
+        hit.tid,
+        stamp_ns / 1_000_000_000,
+        stamp_ns % 1_000_000_000,
+        escaped(function),
+        hit.site,
+    );
+    for (name, value) in &hit.args {
+        // Writing to a String cannot fail.
+        let _ = write!(line, " {}={}", escaped(name), escaped(value));
+    }
+    line
+}
+
+/// `text` with what a terminal would act on (all control characters but the tab) written as C
+/// escapes.
+pub(crate) fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\t' => out.push(c),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            _ if c.is_control() => {
+                out.extend(c.to_string().bytes().map(|byte| format!("\\{byte:03o}")))
+            }
+            _ => out.push(c),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::hit::HitFault;
+    use super::*;
+
+    #[test]
+    fn the_line_has_ftrace_s_shape() {
+        let mut sample = Hit {
+            tid: 42,
+            comm: "cl\u{1b}[31m\nt".into(),
+            cpu: Some(1),
+            site: 0x1234,
+            function: "a::b(int)".into(),
+            args: vec![
+                ("arg1".into(), "0x1".into()),
+                ("arg2".into(), "\u{9b}2".into()),
+            ],
+            ..Hit::default()
+        };
+        assert_eq!(
+            line(&sample, 12_000_000_345),
+            "cl\\033[31m\\nt-42 [001] 12.000000345: a::b(int): (0x1234) arg1=0x1 arg2=\\302\\2332"
+        );
+        sample = Hit {
+            out: vec!["x\ty\u{7}".into()],
+            fault: Some(HitFault {
+                command: None,
+                message: "Cannot access memory at address 0x0".into(),
+            }),
+            ..Hit::default()
+        };
+        assert_eq!(
+            hit(&sample, 0),
+            "-0 [---] 0.000000000: ??: (0x0)\nx\ty\\007\nCannot access memory at address 0x0\n"
+        );
+    }
+}
