@@ -548,6 +548,103 @@ fn more_than_two_gigabytes_is_an_error() {
     }
 }
 
+/// All of libc, decoded again from its slots: the same instruction with the same target.
+#[test]
+fn every_instruction_of_libc_survives_its_move() {
+    use object::{Object, ObjectSection};
+    let path = "/lib/x86_64-linux-gnu/libc.so.6";
+    let Ok(file) = std::fs::read(path) else {
+        println!("skipped: {path} cannot be read");
+        return;
+    };
+    let object = object::File::parse(&*file).unwrap();
+    let text = object.section_by_name(".text").unwrap();
+    let (code, start) = (text.data().unwrap(), text.address());
+    let slot_address = start + 0x4000_0000;
+    let (mut offset, mut moved, mut relative) = (0, 0, 0);
+    while offset < code.len() {
+        let at = start + offset as u64;
+        let bytes = &code[offset..];
+        let original = Decoder::with_ip(64, bytes, at, DecoderOptions::NONE).decode();
+        offset += original.len();
+        let Ok(displaced) = Displaced::decode(bytes, at) else {
+            continue; // `ud2`, `hlt` and what lies between functions.
+        };
+        if displaced.is_call() {
+            continue;
+        }
+        let slot = displaced.slot(slot_address).unwrap();
+        let copy = Decoder::with_ip(64, &slot.code, slot_address, DecoderOptions::NONE).decode();
+        moved += 1;
+        if original.is_ip_rel_memory_operand() {
+            relative += 1;
+            assert_eq!(
+                copy.ip_rel_memory_address(),
+                original.ip_rel_memory_address()
+            );
+        }
+        if original.op0_kind() == OpKind::NearBranch64 {
+            assert_eq!(copy.mnemonic(), original.mnemonic(), "{at:#x}");
+            if !original.is_jcx_short() {
+                assert_eq!(copy.near_branch64(), original.near_branch64(), "{at:#x}");
+            }
+        } else {
+            assert_eq!(copy.code(), original.code(), "{at:#x}");
+            assert_eq!(copy.len(), original.len(), "{at:#x}");
+        }
+    }
+    assert!(moved > 100_000 && relative > 1_000, "{moved} {relative}");
+}
+
+/// What ptrace hands over is where `vector_register` looks for it.
+#[test]
+fn vector_registers_are_found_in_what_ptrace_reads() {
+    use super::super::vector::vector_register;
+    let mut machine = Machine::new();
+    let mut run = |case: Case| {
+        machine.reset(&case.bytes, &[]);
+        machine.run(AT, &case)
+    };
+    let outcome = run(case("movups (%rip),%xmm5", "0f 10 2d DATA"));
+    assert_eq!(
+        vector_register("xmm5", &outcome.vectors).unwrap(),
+        outcome.memory[..16]
+    );
+    let outcome = run(case("fld1", "d9 e8"));
+    assert_eq!(
+        vector_register("st0", &outcome.vectors).unwrap(),
+        [0, 0, 0, 0, 0, 0, 0, 0x80, 0xff, 0x3f]
+    );
+    assert_eq!(
+        vector_register("ftag", &outcome.vectors).unwrap(),
+        [0xff, 0x3f, 0, 0]
+    );
+    if is_x86_feature_detected!("avx") {
+        let outcome = run(case("vmovdqu (%rip),%ymm3", "c5 fe 6f 1d DATA"));
+        assert_eq!(
+            vector_register("ymm3", &outcome.vectors).unwrap(),
+            outcome.memory[..32]
+        );
+    }
+    if is_x86_feature_detected!("avx512bw") {
+        for (name, text) in [
+            ("zmm1", "62 f1 fe 48 6f 0d DATA"),
+            ("zmm17", "62 e1 fe 48 6f 0d DATA"),
+        ] {
+            let outcome = run(case(name, text));
+            assert_eq!(
+                vector_register(name, &outcome.vectors).unwrap(),
+                outcome.memory[..64]
+            );
+        }
+        let outcome = run(case("kmovq %rax,%k1", "c4 e1 fb 92 c8"));
+        assert_eq!(
+            vector_register("k1", &outcome.vectors).unwrap(),
+            outcome.registers.rax.to_le_bytes()
+        );
+    }
+}
+
 #[test]
 fn a_push_of_a_register_is_known() {
     let push = |bytes: &[u8]| Displaced::decode(bytes, 0).unwrap().is_push_register();
