@@ -76,6 +76,10 @@ impl Drop for Doorbell {
 fn child(pipe: i32) -> ! {
     // SAFETY: plain system calls on numbers and on a buffer of the stated size.
     unsafe {
+        // A process group whose last link to its session dies gets a SIGCONT if a member stands,
+        // which takes back a stop that nobody has seen yet. That is what the front's death does
+        // to the keeper's group, and just then a ring must not be lost: a session of its own.
+        libc::setsid();
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
         libc::dup2(pipe, 0);
         sys::close_from(1);
