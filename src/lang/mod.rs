@@ -25,16 +25,25 @@ pub(crate) use scope::{Scope, ScopeError, Symbol, SymbolKind, Unreadable};
 pub(crate) use types::{Kind, Type};
 pub(crate) use value::{Place, Value};
 
+mod big;
+mod convert;
 pub(crate) mod eval;
+mod float;
 pub(crate) mod format;
+pub(crate) mod format_string;
+mod lexer;
+mod literal;
 pub(crate) mod number;
+mod operate;
 pub(crate) mod parse;
+mod parse_type;
 pub(crate) mod place;
 pub(crate) mod registers;
 
 pub(crate) use eval::{evaluate, type_of};
 pub(crate) use format::{format_scalar, print_value, symbolic};
-pub(crate) use parse::{parse, parse_argument};
+pub(crate) use operate::{common, promoted};
+pub(crate) use parse::{parse, parse_argument, parse_type};
 
 /// What a convenience variable that nobody has set yet stands for: `$arg1`, `$now`, `$wall` are
 /// short forms of `$_arg1` and so on until a script assigns them.

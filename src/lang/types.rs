@@ -13,6 +13,28 @@ struct Inner {
     name: Option<Box<str>>,
     size: u64,
     kind: Kind,
+    /// `const`, `volatile`.
+    qualifiers: Qualifiers,
+}
+
+/// What stands in front of a type and changes nothing but its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub(crate) struct Qualifiers {
+    /// `const`
+    pub constant: bool,
+    /// `volatile`
+    pub volatile: bool,
+}
+
+impl Qualifiers {
+    fn words(self) -> Option<&'static str> {
+        match (self.constant, self.volatile) {
+            (false, false) => None,
+            (true, false) => Some("const"),
+            (false, true) => Some("volatile"),
+            (true, true) => Some("const volatile"),
+        }
+    }
 }
 
 /// What a type is made of.
@@ -156,7 +178,26 @@ impl Type {
             name: name.map(Box::from),
             size,
             kind,
+            qualifiers: Qualifiers::default(),
         }))
+    }
+
+    /// The same type with these qualifiers.
+    pub(crate) fn qualified(&self, qualifiers: Qualifiers) -> Type {
+        if qualifiers == self.0.qualifiers {
+            return self.clone();
+        }
+        Type(Arc::new(Inner {
+            name: self.0.name.clone(),
+            size: self.0.size,
+            kind: self.0.kind.clone(),
+            qualifiers,
+        }))
+    }
+
+    /// The same type without `const` and `volatile`.
+    pub(crate) fn unqualified(&self) -> Type {
+        self.qualified(Qualifiers::default())
     }
 
     /// A type with a name of its own.
@@ -249,9 +290,20 @@ impl Type {
         self.array_of(None, false)
     }
 
-    /// A vector of `count` of this type, with a name if it has one (`v4f`).
+    /// A vector of `count` of this type.
     pub(crate) fn vector(&self, count: u64) -> Type {
         self.array_of(Some(count), true)
+    }
+
+    /// A vector with a name (`v4f`).
+    pub(crate) fn named_vector(&self, name: &str, count: u64) -> Type {
+        let element = self.clone();
+        let kind = Kind::Array {
+            element,
+            count: Some(count),
+            vector: true,
+        };
+        Type::named(name, self.size().saturating_mul(count), kind)
     }
 
     fn array_of(&self, count: Option<u64>, vector: bool) -> Type {
@@ -334,18 +386,24 @@ impl Type {
     /// The name with `inside` where a declarator's name would be: `int (*INSIDE)[4]`.
     fn declare(&self, inside: String) -> String {
         if let Some(name) = &self.0.name {
-            return match inside.is_empty() {
-                true => name.to_string(),
-                false => format!("{name} {inside}"),
-            };
+            let words = self.0.qualifiers.words();
+            let parts = [words.unwrap_or(""), name, inside.as_str()];
+            let parts: Vec<&str> = parts.into_iter().filter(|p| !p.is_empty()).collect();
+            return parts.join(" ");
         }
         let wrap = |to: &Type, inside: String| match (to.own_name(), to.kind()) {
             (None, Kind::Array { .. } | Kind::Function { .. }) => format!("({inside})"),
-            (Some(_), Kind::Function { .. }) => format!("({inside})"),
             _ => inside,
         };
         match self.kind() {
-            Kind::Pointer(to) => to.declare(wrap(to, format!("*{inside}"))),
+            Kind::Pointer(to) => {
+                let inside = match self.0.qualifiers.words() {
+                    None => format!("*{inside}"),
+                    Some(words) if inside.is_empty() => format!("* {words}"),
+                    Some(words) => format!("* {words} {inside}"),
+                };
+                to.declare(wrap(to, inside))
+            }
             Kind::Reference(to) => to.declare(wrap(to, format!("&{inside}"))),
             Kind::Array {
                 element,
