@@ -1,0 +1,482 @@
+//! The front's end: starts the keeper, asks it, and reads events and records in order.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::fs::FileExt;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command};
+use std::time::{Duration, Instant};
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+
+use super::keeper;
+use super::link::Link;
+use super::protocol::{
+    Answer, Envelope, Event, Failure, Launch, MAX_PACKET, Message, Reason, Request, SignalPolicy,
+    SiteId, SiteSpec, TargetId, Tid,
+};
+use crate::arch::Registers;
+use crate::record::ring::Ring;
+use crate::record::shared::Counters;
+use crate::record::wire::{self, Record};
+
+/// How often the rings are looked at when nothing else wakes the front.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// What the front learns next.
+#[derive(Debug)]
+pub enum Happening {
+    /// A hit of a probe that continues.
+    Hit(TargetId, Record),
+    /// Anything else.
+    Event(Event),
+}
+
+/// Why the keeper could not serve.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// The keeper said no.
+    #[error("{0}")]
+    Refused(Failure),
+    /// The keeper is gone.
+    #[error("the tracing process ended unexpectedly; its targets may have been harmed")]
+    KeeperGone,
+    /// It could not be started or reached.
+    #[error("cannot start or reach the tracing process: {0}")]
+    Io(#[from] io::Error),
+    /// What is asked does not fit into one message.
+    #[error("the request is too large for one message ({0} bytes, at most {MAX_PACKET})")]
+    TooLarge(usize),
+}
+
+/// The program that was launched or attached to.
+#[derive(Debug, Clone)]
+pub struct Started {
+    /// Its number.
+    pub target: TargetId,
+    /// Its process id.
+    pub pid: i32,
+    /// Its threads, the leader first.
+    pub threads: Vec<Tid>,
+}
+
+/// What the front keeps of one target.
+struct Target {
+    ring: Ring,
+    memory: File,
+    /// Site number to address, and address to the program's byte there.
+    sites: HashMap<SiteId, u64>,
+    originals: BTreeMap<u64, u8>,
+}
+
+/// The keeper, seen from the front.
+pub struct Keeper {
+    process: Child,
+    link: Option<Link>,
+    counters: Counters,
+    ring_bytes: usize,
+    sequence: u32,
+    next_target: u32,
+    targets: BTreeMap<TargetId, Target>,
+    events: VecDeque<Event>,
+    packet: Vec<u8>,
+    words: Vec<u64>,
+}
+
+impl Keeper {
+    /// Starts the keeper process; each target gets a ring of `ring_bytes`.
+    pub fn start(ring_bytes: usize) -> Result<Keeper, EngineError> {
+        let (front, back) = Link::pair()?;
+        let counters = Counters::create()?;
+        let socket = back.descriptor().as_raw_fd();
+        let shared = counters.file().as_raw_fd();
+        let mut command = Command::new("/proc/self/exe");
+        command.arg0(keeper::NAME);
+        // SAFETY: the closure only makes system calls.
+        unsafe { command.pre_exec(move || inherit(socket, shared)) };
+        let process = command.spawn()?;
+        Ok(Keeper {
+            process,
+            link: Some(front),
+            counters,
+            ring_bytes,
+            sequence: 0,
+            next_target: 1,
+            targets: BTreeMap::new(),
+            events: VecDeque::new(),
+            packet: vec![0; MAX_PACKET],
+            words: Vec::new(),
+        })
+    }
+
+    /// The counters and variables that the keeper shares.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// Launches a program; its only thread stands at the first instruction after the exec.
+    pub fn launch(&mut self, launch: Launch) -> Result<Started, EngineError> {
+        let target = self.new_target();
+        let started = self.begin(target, Request::Launch { target, launch })?;
+        loop {
+            self.receive(None)?;
+            let exec = |event: &Event| match event {
+                Event::Stopped {
+                    target: of, reason, ..
+                } => *of == target && *reason == Reason::Exec,
+                _ => false,
+            };
+            if let Some(at) = self.events.iter().position(exec) {
+                self.events.remove(at);
+                return Ok(started);
+            }
+            let ended = |event: &Event| matches!(event, Event::Exited { target: of, .. } if *of == target);
+            if self.events.iter().any(ended) {
+                return Err(EngineError::Refused(Failure::NoTarget));
+            }
+        }
+    }
+
+    /// Attaches to a running process; nothing is stopped.
+    pub fn attach(&mut self, pid: i32, signals: SignalPolicy) -> Result<Started, EngineError> {
+        let target = self.new_target();
+        let request = Request::Attach {
+            target,
+            pid,
+            signals,
+        };
+        self.begin(target, request)
+    }
+
+    /// Arms a site, or replaces the probes of an armed one. No thread needs to stand.
+    pub fn arm(&mut self, target: TargetId, site: SiteSpec) -> Result<(), EngineError> {
+        let (id, address, first) = (site.id, site.address, site.code.first().copied());
+        self.ask(Request::Arm { target, site }, None)?;
+        if let (Some(known), Some(first)) = (self.targets.get_mut(&target), first) {
+            known.sites.insert(id, address);
+            known.originals.entry(address).or_insert(first);
+        }
+        Ok(())
+    }
+
+    /// Takes a site out.
+    pub fn disarm(&mut self, target: TargetId, site: SiteId) -> Result<(), EngineError> {
+        self.ask(Request::Disarm { target, site }, None)?;
+        if let Some(known) = self.targets.get_mut(&target)
+            && let Some(address) = known.sites.remove(&site)
+        {
+            known.originals.remove(&address);
+        }
+        Ok(())
+    }
+
+    /// Lets one stopped thread, or all, go on. `signal` replaces the one it stopped with.
+    pub fn resume(
+        &mut self,
+        target: TargetId,
+        tid: Option<Tid>,
+        signal: Option<i32>,
+    ) -> Result<(), EngineError> {
+        let request = Request::Resume {
+            target,
+            tid,
+            signal,
+        };
+        self.ask(request, None).map(drop)
+    }
+
+    /// Stops every thread; returns when all stand (events that came meanwhile are queued).
+    pub fn interrupt(&mut self, target: TargetId) -> Result<(), EngineError> {
+        self.ask(Request::Interrupt { target }, None).map(drop)
+    }
+
+    /// The registers of a stopped thread.
+    pub fn registers(&mut self, target: TargetId, tid: Tid) -> Result<Registers, EngineError> {
+        match self.ask(Request::Registers { target, tid }, None)?.0 {
+            Answer::Registers(registers) => Ok(*registers),
+            _ => Err(EngineError::Refused(Failure::Malformed)),
+        }
+    }
+
+    /// Changes the registers of a stopped thread.
+    pub fn set_registers(
+        &mut self,
+        target: TargetId,
+        tid: Tid,
+        registers: Registers,
+    ) -> Result<(), EngineError> {
+        let request = Request::SetRegisters {
+            target,
+            tid,
+            registers,
+        };
+        self.ask(request, None).map(drop)
+    }
+
+    /// The XSAVE area of a stopped thread.
+    pub fn vector_registers(&mut self, target: TargetId, tid: Tid) -> Result<Vec<u8>, EngineError> {
+        match self.ask(Request::VectorRegisters { target, tid }, None)?.0 {
+            Answer::Bytes(bytes) => Ok(bytes),
+            _ => Err(EngineError::Refused(Failure::Malformed)),
+        }
+    }
+
+    /// Reads memory as the program sees it (no int3 in it); `Err` is the first unreadable address.
+    pub fn read(&self, target: TargetId, address: u64, buf: &mut [u8]) -> Result<(), u64> {
+        let known = self.targets.get(&target).ok_or(address)?;
+        let mut done = 0;
+        while done < buf.len() {
+            let at = address.wrapping_add(done as u64);
+            match known.memory.read_at(&mut buf[done..], at) {
+                Ok(more) if more > 0 => done += more,
+                _ => return Err(at),
+            }
+        }
+        let end = address.saturating_add(buf.len() as u64);
+        for (site, original) in known.originals.range(address..end) {
+            buf[(site - address) as usize] = *original;
+        }
+        Ok(())
+    }
+
+    /// Writes memory; bytes over a site go below its int3.
+    pub fn write(
+        &mut self,
+        target: TargetId,
+        address: u64,
+        bytes: &[u8],
+    ) -> Result<(), EngineError> {
+        for (n, piece) in bytes.chunks(MAX_PACKET / 2).enumerate() {
+            let request = Request::Write {
+                target,
+                address: address.wrapping_add((n * (MAX_PACKET / 2)) as u64),
+                bytes: piece.to_vec(),
+            };
+            self.ask(request, None)?;
+        }
+        let end = address.saturating_add(bytes.len() as u64);
+        if let Some(known) = self.targets.get_mut(&target) {
+            for (site, original) in known.originals.range_mut(address..end) {
+                *original = bytes[(site - address) as usize];
+            }
+        }
+        Ok(())
+    }
+
+    /// Changes what signals do.
+    pub fn signals(&mut self, target: TargetId, signals: SignalPolicy) -> Result<(), EngineError> {
+        self.ask(Request::Signals { target, signals }, None).map(drop)
+    }
+
+    /// Puts everything back and leaves. Records that are on their way can still be read.
+    pub fn detach(&mut self, target: TargetId) -> Result<(), EngineError> {
+        self.ask(Request::Detach { target }, None)?;
+        if let Some(known) = self.targets.get_mut(&target) {
+            known.sites.clear();
+            known.originals.clear();
+        }
+        Ok(())
+    }
+
+    /// Ends the program; [`Event::Exited`] follows.
+    pub fn kill(&mut self, target: TargetId) -> Result<(), EngineError> {
+        self.ask(Request::Kill { target }, None).map(drop)
+    }
+
+    /// The next hit or event, in order; `None` when `timeout` passed. Hits are looked for every
+    /// few milliseconds: the keeper does not pay a system call to announce one.
+    pub fn next(&mut self, timeout: Duration) -> Result<Option<Happening>, EngineError> {
+        let end = Instant::now() + timeout;
+        loop {
+            if let Some(happening) = self.ready() {
+                return Ok(Some(happening));
+            }
+            let left = end.saturating_duration_since(Instant::now());
+            let received = self.receive(Some(left.min(LOOK)))?;
+            if !received && left.is_zero() {
+                return Ok(self.ready());
+            }
+        }
+    }
+
+    /// What is there already: the records that come before the next event, then the event.
+    fn ready(&mut self) -> Option<Happening> {
+        let barrier = self.events.front().map(|event| match event {
+            Event::Stopped { target, ring, .. } | Event::Exited { target, ring, .. } => {
+                Some((*target, *ring))
+            }
+            _ => None,
+        });
+        match barrier {
+            Some(Some((target, ring))) => self
+                .take_record(target, Some(ring))
+                .or_else(|| self.events.pop_front().map(Happening::Event)),
+            Some(None) => self.events.pop_front().map(Happening::Event),
+            None => {
+                let targets: Vec<TargetId> = self.targets.keys().copied().collect();
+                targets
+                    .into_iter()
+                    .find_map(|target| self.take_record(target, None))
+            }
+        }
+    }
+
+    fn take_record(&mut self, target: TargetId, before: Option<u64>) -> Option<Happening> {
+        let ring = &self.targets.get(&target)?.ring;
+        loop {
+            if before.is_some_and(|before| ring.tail() >= before) || !ring.pop(&mut self.words) {
+                return None;
+            }
+            if let Some(record) = wire::decode(&self.words) {
+                return Some(Happening::Hit(target, record));
+            }
+        }
+    }
+
+    fn new_target(&mut self) -> TargetId {
+        let target = TargetId(self.next_target);
+        self.next_target += 1;
+        target
+    }
+
+    fn begin(&mut self, target: TargetId, request: Request) -> Result<Started, EngineError> {
+        let ring = Ring::create(self.ring_bytes)?;
+        let (answer, memory) = self.ask(request, Some(ring.file()))?;
+        match (answer, memory) {
+            (Answer::Target { pid, threads }, Some(memory)) => {
+                let known = Target {
+                    ring,
+                    memory,
+                    sites: HashMap::new(),
+                    originals: BTreeMap::new(),
+                };
+                self.targets.insert(target, known);
+                Ok(Started {
+                    target,
+                    pid,
+                    threads,
+                })
+            }
+            _ => Err(EngineError::Refused(Failure::Malformed)),
+        }
+    }
+
+    /// Asks, and waits for the answer; events that come before it are queued.
+    fn ask(
+        &mut self,
+        request: Request,
+        file: Option<&File>,
+    ) -> Result<(Answer, Option<File>), EngineError> {
+        self.sequence = self.sequence.wrapping_add(1);
+        let sequence = self.sequence;
+        let envelope = Envelope { sequence, request };
+        let packet = postcard::to_stdvec(&envelope).map_err(io::Error::other)?;
+        if packet.len() > MAX_PACKET {
+            return Err(EngineError::TooLarge(packet.len()));
+        }
+        let link = self.link.as_ref().ok_or(EngineError::KeeperGone)?;
+        link.send(&packet, file)
+            .map_err(|_| EngineError::KeeperGone)?;
+        loop {
+            match self.message(true)? {
+                Some((Message::Reply(of, Answer::Failed(failure)), _)) if of == sequence => {
+                    return Err(EngineError::Refused(failure));
+                }
+                Some((Message::Reply(of, answer), file)) if of == sequence => {
+                    return Ok((answer, file));
+                }
+                Some((Message::Event(event), file)) => self.queue(event, file),
+                // An answer that nobody waits for any more.
+                Some((Message::Reply(..), _)) | None => {}
+            }
+        }
+    }
+
+    /// Takes what the keeper has sent, waiting at most `timeout` (`None`: as long as it takes)
+    /// for the first message; true if there was one.
+    fn receive(&mut self, timeout: Option<Duration>) -> Result<bool, EngineError> {
+        let link = self.link.as_ref().ok_or(EngineError::KeeperGone)?;
+        let timeout = match timeout {
+            Some(timeout) => PollTimeout::try_from(timeout).unwrap_or(PollTimeout::MAX),
+            None => PollTimeout::NONE,
+        };
+        let mut wait = [PollFd::new(link.descriptor().as_fd(), PollFlags::POLLIN)];
+        match poll(&mut wait, timeout) {
+            Ok(0) | Err(nix::errno::Errno::EINTR) => return Ok(false),
+            Ok(_) => {}
+            Err(error) => return Err(io::Error::from(error).into()),
+        }
+        let mut any = false;
+        while let Some((message, file)) = self.message(false)? {
+            any = true;
+            if let Message::Event(event) = message {
+                self.queue(event, file);
+            }
+        }
+        Ok(any)
+    }
+
+    fn message(&mut self, wait: bool) -> Result<Option<(Message, Option<File>)>, EngineError> {
+        let link = self.link.as_ref().ok_or(EngineError::KeeperGone)?;
+        let (length, file) = match link.receive(&mut self.packet, wait) {
+            Ok(Some(received)) => received,
+            Ok(None) => return Err(EngineError::KeeperGone),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        let message = postcard::from_bytes(&self.packet[..length]).map_err(io::Error::other)?;
+        Ok(Some((message, file)))
+    }
+
+    fn queue(&mut self, event: Event, memory: Option<File>) {
+        if let Event::Stopped {
+            target,
+            reason: Reason::Exec,
+            ..
+        } = &event
+            && let Some(known) = self.targets.get_mut(target)
+        {
+            known.sites.clear();
+            known.originals.clear();
+            if let Some(memory) = memory {
+                known.memory = memory;
+            }
+        }
+        if let Event::SiteLost { target, site, .. } = &event
+            && let Some(known) = self.targets.get_mut(target)
+            && let Some(address) = known.sites.remove(site)
+        {
+            known.originals.remove(&address);
+        }
+        self.events.push_back(event);
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        // The closed socket makes it leave every target and end.
+        self.link = None;
+        let _ = self.process.wait();
+    }
+}
+
+/// In the forked child: the two descriptors get their agreed numbers.
+fn inherit(socket: i32, shared: i32) -> io::Result<()> {
+    // SAFETY: plain system calls on descriptors that are open until the exec.
+    let moved = unsafe {
+        // Out of the way first: either may have the other's number.
+        let socket = libc::fcntl(socket, libc::F_DUPFD, 10);
+        let shared = libc::fcntl(shared, libc::F_DUPFD, 10);
+        libc::dup2(socket, keeper::SOCKET) != -1
+            && libc::dup2(shared, keeper::COUNTERS) != -1
+            && libc::close(socket) == 0
+            && libc::close(shared) == 0
+    };
+    if moved {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}

@@ -1,0 +1,78 @@
+//! Labelled points of the hit path at which a test can have the front killed.
+//!
+//! `TRAPLINE_TEST_KILL_FRONT=LABEL[:N]` in the environment of the command makes its keeper kill
+//! it when the path comes by LABEL for the Nth time (the first time without N). That shows that
+//! the target is left clean from wherever the front's death finds the keeper.
+
+use super::sys;
+
+/// A point of the hit path, in the order in which a hit passes them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Point {
+    /// A thread has trapped and was waited for.
+    Trapped,
+    /// Its registers were read.
+    Registers,
+    /// A slot page was mapped.
+    SlotPage,
+    /// The memory was read.
+    Read,
+    /// The program has run, with its changes.
+    Ran,
+    /// The record is in the ring.
+    Recorded,
+    /// The new registers are set.
+    Moved,
+    /// The thread runs again.
+    Resumed,
+    /// A site was just armed.
+    Armed,
+}
+
+impl Point {
+    /// All points and their labels.
+    pub const ALL: [(Point, &str); 9] = [
+        (Point::Trapped, "trapped"),
+        (Point::Registers, "registers"),
+        (Point::SlotPage, "slot-page"),
+        (Point::Read, "read"),
+        (Point::Ran, "ran"),
+        (Point::Recorded, "recorded"),
+        (Point::Moved, "moved"),
+        (Point::Resumed, "resumed"),
+        (Point::Armed, "armed"),
+    ];
+}
+
+/// When the front is to be killed, if at all.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct CrashPoint {
+    at: Option<(Point, u64)>,
+}
+
+impl CrashPoint {
+    /// What the environment asks for.
+    pub fn from_environment() -> CrashPoint {
+        let Ok(text) = std::env::var("TRAPLINE_TEST_KILL_FRONT") else {
+            return CrashPoint::default();
+        };
+        let (label, count) = text.split_once(':').unwrap_or((&text, "1"));
+        let point = Point::ALL.iter().find(|(_, name)| *name == label);
+        CrashPoint {
+            at: point.map(|(point, _)| (*point, count.parse().unwrap_or(1))),
+        }
+    }
+
+    /// The path comes by a point.
+    pub fn pass(&mut self, point: Point) {
+        if let Some((at, left)) = &mut self.at
+            && *at == point
+        {
+            *left = left.saturating_sub(1);
+            if *left == 0 {
+                self.at = None;
+                let _ = sys::kill(std::os::unix::process::parent_id() as i32, libc::SIGKILL);
+            }
+        }
+    }
+}

@@ -1,0 +1,295 @@
+//! The keeper: the ptrace parent of all targets, in a process of its own.
+//!
+//! It parses no files of the target's, has no terminal, and never waits for the front. One thread
+//! (this one) listens to the front; each target has a thread that traces it.
+
+mod crash;
+mod doorbell;
+mod follow;
+mod hit;
+mod launch;
+mod leave;
+mod memory;
+mod prefetch;
+mod signals;
+mod site;
+mod slots;
+mod stop;
+mod sys;
+mod target;
+mod thread;
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io;
+use std::os::fd::{FromRawFd, OwnedFd};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::JoinHandle;
+
+use self::doorbell::{Bell, Doorbell};
+use self::launch::Inheritance;
+use self::target::{Order, Parts, Target};
+use super::link::Link;
+use super::protocol::{
+    Answer, Call, Envelope, Event, Failure, MAX_PACKET, Message, Request, SignalPolicy, TargetId,
+};
+use crate::record::ring::Ring;
+use crate::record::shared::Counters;
+
+/// `argv[0]` of the keeper process, as `ps` shows it.
+pub const NAME: &str = "trapline-keeper";
+
+/// The descriptors that a keeper inherits: the socket to the front, and the shared counters.
+pub const SOCKET: i32 = 3;
+/// See [`SOCKET`].
+pub const COUNTERS: i32 = 4;
+
+/// The front as the keeper's threads reach it.
+pub struct Front {
+    link: Link,
+}
+
+impl Front {
+    fn send(&self, message: &Message, file: Option<&File>) {
+        if let Ok(packet) = postcard::to_stdvec(message) {
+            // A front that is gone is seen by the control thread.
+            let _ = self.link.send(&packet, file);
+        }
+    }
+
+    fn reply(&self, number: u32, answer: Answer) {
+        self.send(&Message::Reply(number, answer), None);
+    }
+
+    fn reply_with(&self, number: u32, answer: Answer, file: &File) {
+        self.send(&Message::Reply(number, answer), Some(file));
+    }
+
+    fn event(&self, event: Event, file: Option<&File>) {
+        self.send(&Message::Event(event), file);
+    }
+}
+
+/// Runs the keeper in a process that was started for it; returns when the front is gone and every
+/// target was left.
+pub fn main() -> ExitCode {
+    // SAFETY: the front made these two descriptors for us; nothing else owns them.
+    let (socket, counters) = unsafe {
+        (
+            OwnedFd::from_raw_fd(SOCKET),
+            OwnedFd::from_raw_fd(COUNTERS),
+        )
+    };
+    let inheritance = settle();
+    let Ok(counters) = Counters::open(File::from(counters)) else {
+        return ExitCode::FAILURE;
+    };
+    let keeper = Control {
+        front: Arc::new(Front {
+            link: Link::from_descriptor(socket),
+        }),
+        counters: Arc::new(counters),
+        inheritance,
+        targets: HashMap::new(),
+    };
+    match keeper.run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+/// Makes the process one that only the front's end ends: an own process group, so that the
+/// terminal's Ctrl-C is not for it, and no signal that a person sends to the command by mistake.
+fn settle() -> Inheritance {
+    let ignored = signals::SignalState::of(std::process::id() as i32).ignored;
+    // SAFETY: plain system calls on numbers.
+    let group = unsafe {
+        let group = libc::getpgid(0);
+        libc::setpgid(0, 0);
+        for signal in [
+            libc::SIGINT,
+            libc::SIGHUP,
+            libc::SIGTERM,
+            libc::SIGQUIT,
+            libc::SIGPIPE,
+            libc::SIGTTOU,
+            libc::SIGTTIN,
+            libc::SIGTSTP,
+        ] {
+            libc::signal(signal, libc::SIG_IGN);
+        }
+        for descriptor in [SOCKET, COUNTERS] {
+            libc::fcntl(descriptor, libc::F_SETFD, libc::FD_CLOEXEC);
+        }
+        group
+    };
+    Inheritance { group, ignored }
+}
+
+/// One tracing thread, from the control thread's side.
+struct Tracer {
+    orders: Sender<Order>,
+    bell: Bell,
+    thread: JoinHandle<()>,
+}
+
+impl Tracer {
+    fn order(&self, order: Order) -> bool {
+        let sent = self.orders.send(order).is_ok();
+        self.bell.ring();
+        sent
+    }
+
+    /// Leaves the target; returns when its thread has ended, and so nothing is traced any more.
+    fn leave(self) {
+        self.order(Order::Leave);
+        drop(self.orders);
+        // A thread that panicked has left its target all the same.
+        let _ = self.thread.join();
+    }
+}
+
+struct Control {
+    front: Arc<Front>,
+    counters: Arc<Counters>,
+    inheritance: Inheritance,
+    targets: HashMap<TargetId, Tracer>,
+}
+
+impl Control {
+    /// Serves until the front is gone, then leaves every target.
+    fn run(mut self) -> io::Result<()> {
+        let mut packet = vec![0; MAX_PACKET];
+        let end = loop {
+            match self.front.link.receive(&mut packet, true) {
+                Ok(Some((length, file))) => self.serve(&packet[..length], file),
+                Ok(None) => break Ok(()),
+                Err(error) => break Err(error),
+            }
+        };
+        for tracer in self.targets.values() {
+            tracer.order(Order::Leave);
+        }
+        for (_, tracer) in self.targets.drain() {
+            tracer.leave();
+        }
+        end
+    }
+
+    fn serve(&mut self, packet: &[u8], file: Option<File>) {
+        let Ok(Envelope { sequence, request }) = postcard::from_bytes(packet) else {
+            return self
+                .front
+                .reply(u32::MAX, Answer::Failed(Failure::Malformed));
+        };
+        match request {
+            Request::Launch { target, .. } | Request::Attach { target, .. } => {
+                if let Err(failure) = self.begin(target, sequence, request, file) {
+                    self.front.reply(sequence, Answer::Failed(failure));
+                }
+            }
+            Request::Detach { target } => {
+                let known = self.targets.remove(&target);
+                let answer = match known {
+                    Some(tracer) => {
+                        tracer.leave();
+                        Answer::Done
+                    }
+                    None => Answer::Failed(Failure::NoTarget),
+                };
+                self.front.reply(sequence, answer);
+            }
+            request => {
+                let target = request.target();
+                let sent = self
+                    .targets
+                    .get(&target)
+                    .is_some_and(|tracer| tracer.order(Order::Request(sequence, request)));
+                if !sent {
+                    self.front.reply(sequence, Answer::Failed(Failure::NoTarget));
+                }
+            }
+        }
+    }
+
+    /// Starts the thread for a new target; the thread answers.
+    fn begin(
+        &mut self,
+        id: TargetId,
+        sequence: u32,
+        request: Request,
+        ring: Option<File>,
+    ) -> Result<(), Failure> {
+        let fork = |error: io::Error| target::failure(Call::Fork, &error);
+        let ring = ring
+            .and_then(|file| Ring::open(file).ok())
+            .ok_or(Failure::Malformed)?;
+        let (read, bell) = doorbell::pipe().map_err(fork)?;
+        let (orders, inbox) = channel();
+        let parts = Parts {
+            id,
+            front: self.front.clone(),
+            counters: self.counters.clone(),
+            ring,
+            signals: SignalPolicy::TRANSPARENT,
+        };
+        let inheritance = self.inheritance;
+        let thread = std::thread::Builder::new()
+            .name(format!("target-{}", id.0))
+            .spawn(move || trace(parts, sequence, &request, inheritance, read, &inbox))
+            .map_err(fork)?;
+        let tracer = Tracer {
+            orders,
+            bell,
+            thread,
+        };
+        if let Some(old) = self.targets.insert(id, tracer) {
+            old.leave();
+        }
+        Ok(())
+    }
+}
+
+/// The life of a tracing thread.
+fn trace(
+    mut parts: Parts,
+    sequence: u32,
+    request: &Request,
+    inheritance: Inheritance,
+    read: OwnedFd,
+    inbox: &Receiver<Order>,
+) {
+    let front = parts.front.clone();
+    let doorbell = match Doorbell::start(read) {
+        Ok(doorbell) => doorbell,
+        Err(error) => {
+            let failure = target::failure(Call::Fork, &error);
+            return front.reply(sequence, Answer::Failed(failure));
+        }
+    };
+    let begun = match request {
+        Request::Attach { pid, signals, .. } => {
+            parts.signals = *signals;
+            launch::attach(parts, *pid).map(|target| (target, None))
+        }
+        Request::Launch { launch, .. } => {
+            parts.signals = launch.signals;
+            launch::launch(parts, launch, inheritance)
+                .map(|(target, stopped)| (target, Some(stopped)))
+        }
+        _ => Err(Failure::Malformed),
+    };
+    match begun {
+        Ok((mut target, stopped)) => {
+            let (answer, memory) = target.introduction();
+            front.reply_with(sequence, answer, memory);
+            if let Some(stopped) = stopped {
+                target.exec(stopped);
+            }
+            Target::run(target, &doorbell, inbox);
+        }
+        Err(failure) => front.reply(sequence, Answer::Failed(failure)),
+    }
+}

@@ -1,0 +1,231 @@
+//! Sites and their patches: which byte of the target is ours, and what was there before.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::memory::Memory;
+use super::prefetch::Plan;
+use crate::arch::{Displaced, Slot};
+use crate::engine::protocol::{Failure, SiteId, SiteProbe, SiteSpec};
+use crate::probe::interpret;
+
+/// The int3 instruction.
+pub const INT3: u8 = 0xcc;
+
+/// What the keeper knows of one address that has, or had, an int3.
+pub struct Site {
+    /// The front's number.
+    pub id: SiteId,
+    /// Run-time address.
+    pub address: u64,
+    /// The byte below the int3.
+    pub original: u8,
+    /// The instruction that the int3 hides.
+    pub displaced: Displaced,
+    /// A thread that stands behind a byte of 0xCC may be at an instruction of its own there, so
+    /// that only the kernel's word tells a hit (one-byte instructions, prefixes).
+    pub doubtful: bool,
+    /// The slot, once some thread has come by.
+    pub slot: Option<PlacedSlot>,
+    /// In number order; empty when the site is not armed.
+    pub probes: Vec<SiteProbe>,
+    /// The int3 is in the text.
+    pub armed: bool,
+    /// What all its programs will read.
+    pub plan: Plan,
+}
+
+/// A slot in the target's memory.
+#[derive(Debug, Clone)]
+pub struct PlacedSlot {
+    /// Where it is.
+    pub address: u64,
+    /// What it holds.
+    pub code: Slot,
+}
+
+/// All sites of one address space. A disarmed site is kept: a thread may still have its trap
+/// queued or stand in its slot, and a site that is armed again finds its slot.
+#[derive(Default)]
+pub struct Sites {
+    by_address: HashMap<u64, Site>,
+    by_id: HashMap<SiteId, u64>,
+    /// Slot start to site.
+    slots: BTreeMap<u64, u64>,
+    /// Lowest and highest armed address, for a quick "no site near".
+    span: Option<(u64, u64)>,
+}
+
+impl Sites {
+    /// The site at an address.
+    pub fn get(&self, address: u64) -> Option<&Site> {
+        self.by_address.get(&address)
+    }
+
+    /// The site at an address.
+    pub fn get_mut(&mut self, address: u64) -> Option<&mut Site> {
+        self.by_address.get_mut(&address)
+    }
+
+    /// The armed sites, in no order.
+    pub fn armed(&self) -> impl Iterator<Item = &Site> {
+        self.by_address.values().filter(|site| site.armed)
+    }
+
+    /// Arms a site or gives an armed one new probes.
+    pub fn arm(&mut self, memory: &Memory, spec: SiteSpec) -> Result<(), Failure> {
+        for probe in &spec.probes {
+            interpret::check(&probe.program).map_err(|_| Failure::Malformed)?;
+        }
+        if let Some(site) = self.by_address.get_mut(&spec.address)
+            && site.armed
+        {
+            self.by_id.insert(spec.id, spec.address);
+            site.id = spec.id;
+            site.plan = Plan::new(&spec.probes, &site.displaced);
+            site.probes = spec.probes;
+            return Ok(());
+        }
+        self.arm_new(memory, spec)
+    }
+
+    fn arm_new(&mut self, memory: &Memory, spec: SiteSpec) -> Result<(), Failure> {
+        let address = spec.address;
+        let mut found = vec![0; spec.code.len()];
+        memory
+            .read(address, &mut found)
+            .map_err(|address| Failure::Memory { address })?;
+        self.mask(address, &mut found);
+        if found.is_empty() || found != spec.code {
+            return Err(Failure::Foreign { address, found });
+        }
+        let displaced =
+            Displaced::decode(&found, address).map_err(|why| Failure::Instruction {
+                address,
+                why: why.to_string(),
+            })?;
+        memory
+            .write_text(address, &[INT3])
+            .map_err(|address| Failure::Memory { address })?;
+        let slot = self.by_address.remove(&address).and_then(|old| old.slot);
+        self.by_id.insert(spec.id, address);
+        self.by_address.insert(
+            address,
+            Site {
+                id: spec.id,
+                address,
+                original: found[0],
+                doubtful: displaced.length() == 1 || is_prefix(found[0]),
+                plan: Plan::new(&spec.probes, &displaced),
+                displaced,
+                slot,
+                probes: spec.probes,
+                armed: true,
+            },
+        );
+        self.update_span();
+        Ok(())
+    }
+
+    /// Takes a site's int3 out. Unknown numbers are no error: an exec may have come between.
+    pub fn disarm(&mut self, memory: &Memory, id: SiteId) -> Result<(), Failure> {
+        let Some(address) = self.by_id.remove(&id) else {
+            return Ok(());
+        };
+        self.take_out(memory, address)
+            .map_err(|address| Failure::Memory { address })
+    }
+
+    /// Puts the original byte back, if it is still our int3 that stands there.
+    pub fn take_out(&mut self, memory: &Memory, address: u64) -> Result<(), u64> {
+        let Some(site) = self.by_address.get_mut(&address) else {
+            return Ok(());
+        };
+        if !site.armed {
+            return Ok(());
+        }
+        site.armed = false;
+        site.probes.clear();
+        let original = site.original;
+        self.update_span();
+        let mut now = [0];
+        memory.read(address, &mut now)?;
+        if now[0] == INT3 {
+            memory.write_text(address, &[original])?;
+        }
+        Ok(())
+    }
+
+    /// Takes every int3 out of `memory`, which may be a forked child's copy; the table is kept.
+    pub fn clean(&self, memory: &Memory) {
+        for site in self.armed() {
+            let mut now = [0];
+            if memory.read(site.address, &mut now).is_ok() && now[0] == INT3 {
+                // A text page that went away with its library has nothing to be put back.
+                let _ = memory.write_text(site.address, &[site.original]);
+            }
+        }
+    }
+
+    /// The addresses of all armed sites.
+    pub fn armed_addresses(&self) -> Vec<u64> {
+        self.armed().map(|site| site.address).collect()
+    }
+
+    /// Notes where a site's slot was placed.
+    pub fn place(&mut self, address: u64, slot: PlacedSlot) {
+        if let Some(site) = self.by_address.get_mut(&address) {
+            self.slots.insert(slot.address, address);
+            site.slot = Some(slot);
+        }
+    }
+
+    /// The site in whose slot an address is, and the offset in the slot.
+    pub fn in_slot(&self, address: u64) -> Option<(&Site, u64)> {
+        let (start, site) = self.slots.range(..=address).next_back()?;
+        let site = self.by_address.get(site)?;
+        let length = site.slot.as_ref()?.code.code.len() as u64;
+        (address - start < length).then_some((site, address - start))
+    }
+
+    /// Shows the program's own bytes where `bytes`, read from `address`, has int3s of ours.
+    pub fn mask(&self, address: u64, bytes: &mut [u8]) {
+        for site in self.within(address, bytes.len()) {
+            bytes[(site.address - address) as usize] = site.original;
+        }
+    }
+
+    /// Keeps the bytes that are written over sites, and gives what is to be written instead.
+    pub fn overwrite(&mut self, address: u64, bytes: &mut [u8]) {
+        let over: Vec<u64> = self
+            .within(address, bytes.len())
+            .map(|site| site.address)
+            .collect();
+        for at in over {
+            let byte = &mut bytes[(at - address) as usize];
+            if let Some(site) = self.by_address.get_mut(&at) {
+                site.original = *byte;
+                *byte = INT3;
+            }
+        }
+    }
+
+    fn within(&self, address: u64, length: usize) -> impl Iterator<Item = &Site> {
+        let end = address.saturating_add(length as u64);
+        let near = self
+            .span
+            .is_some_and(|(low, high)| address <= high && low < end);
+        near.then(|| self.armed())
+            .into_iter()
+            .flatten()
+            .filter(move |site| (address..end).contains(&site.address))
+    }
+
+    fn update_span(&mut self) {
+        let addresses = || self.armed().map(|site| site.address);
+        self.span = addresses().min().zip(addresses().max());
+    }
+}
+
+fn is_prefix(byte: u8) -> bool {
+    matches!(byte, 0x26 | 0x2e | 0x36 | 0x3e | 0x40..=0x4f | 0x64..=0x67 | 0xf0 | 0xf2 | 0xf3)
+}

@@ -1,0 +1,285 @@
+//! Where slots are: executable pages of ours near each module.
+//!
+//! The page is mapped by the thread that first hits a site there: it stands in user mode behind
+//! the int3, so that no system call of the program is interrupted by ours. A target under a
+//! seccomp filter is not made to do system calls that its filter may punish; there the unused end
+//! of the module's own last text page serves.
+
+use std::fs;
+use std::io;
+
+use super::memory::Memory;
+use super::stop::{Stop, Stopped};
+use super::sys;
+use crate::arch::{Register, SLOT_MAX, find_syscall};
+
+/// Bytes from one slot to the next.
+const STRIDE: u64 = 32;
+const _: () = assert!(SLOT_MAX as u64 <= STRIDE);
+
+/// A page of slots.
+const PAGE: u64 = 4096;
+
+/// A jump reaches this far, with room for the page itself and the largest displacement of an
+/// operand that the slot must still reach.
+const REACH: u64 = 0x7000_0000;
+
+/// The slot pages of one address space.
+#[derive(Default)]
+pub struct SlotPages {
+    pages: Vec<Page>,
+    /// A `syscall` instruction of the target.
+    syscall: Option<u64>,
+}
+
+struct Page {
+    next: u64,
+    end: u64,
+}
+
+impl SlotPages {
+    /// A free place within reach of `site`, on a page that exists already.
+    pub fn take(&mut self, site: u64) -> Option<u64> {
+        let page = self
+            .pages
+            .iter_mut()
+            .find(|page| page.next.abs_diff(site) < REACH && page.next + STRIDE <= page.end)?;
+        let place = page.next;
+        page.next += STRIDE;
+        Some(place)
+    }
+
+    /// Makes a page near `site`. `stopped` must stand in user mode.
+    pub fn add(
+        &mut self,
+        pid: i32,
+        memory: &Memory,
+        stopped: Stopped,
+        site: u64,
+    ) -> (Option<Stopped>, io::Result<()>) {
+        if filtered(pid) {
+            return (Some(stopped), self.add_gap(pid, memory, site));
+        }
+        let (address, instruction) = match self.prepare(pid, memory, site) {
+            Ok(found) => found,
+            Err(error) => return (Some(stopped), Err(error)),
+        };
+        let call = [
+            address,
+            PAGE,
+            (libc::PROT_READ | libc::PROT_EXEC) as u64,
+            (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE) as u64,
+            u64::MAX,
+            0,
+        ];
+        let (stopped, result) = inject(stopped, instruction, libc::SYS_mmap as u64, call);
+        let result = match result {
+            Ok(mapped) if mapped == address => {
+                self.pages.push(Page {
+                    next: address,
+                    end: address + PAGE,
+                });
+                Ok(())
+            }
+            Ok(answer) => Err(io::Error::from_raw_os_error((answer as i64).wrapping_neg() as i32)),
+            Err(error) => Err(error),
+        };
+        match (stopped, result) {
+            (Some(stopped), Err(_)) => (Some(stopped), self.add_gap(pid, memory, site)),
+            other => other,
+        }
+    }
+
+    fn prepare(&mut self, pid: i32, memory: &Memory, site: u64) -> io::Result<(u64, u64)> {
+        let maps = mappings(pid)?;
+        let address = free_page(&maps, site).ok_or_else(|| {
+            io::Error::other("no free page within reach of the site's module")
+        })?;
+        let instruction = self
+            .instruction(pid, memory)
+            .ok_or_else(|| io::Error::other("the target has no syscall instruction"))?;
+        Ok((address, instruction))
+    }
+
+    /// The address of a `syscall` instruction in the target.
+    pub fn instruction(&mut self, pid: i32, memory: &Memory) -> Option<u64> {
+        if self.syscall.is_none() {
+            self.syscall = find_instruction(&mappings(pid).ok()?, memory);
+        }
+        self.syscall
+    }
+
+    /// Uses what is behind the end of the module's text, in its last page.
+    fn add_gap(&mut self, pid: i32, memory: &Memory, site: u64) -> io::Result<()> {
+        let maps = mappings(pid)?;
+        let text = maps
+            .iter()
+            .find(|map| map.executable && (map.start..map.end).contains(&site))
+            .ok_or_else(|| io::Error::other("the site is in no executable mapping"))?;
+        let mut tail = vec![0; PAGE as usize];
+        let start = text.end - PAGE;
+        memory
+            .read(start, &mut tail)
+            .map_err(|at| io::Error::other(format!("{at:#x} is unreadable")))?;
+        let used = tail.iter().rposition(|byte| *byte != 0).map_or(0, |at| at + 1);
+        let next = (start + used as u64).next_multiple_of(STRIDE) + STRIDE;
+        if next + STRIDE > text.end {
+            return Err(io::Error::other("no room behind the module's text"));
+        }
+        self.pages.push(Page {
+            next,
+            end: text.end,
+        });
+        Ok(())
+    }
+}
+
+/// True if the process has a seccomp filter (`/proc/PID/status`, "Seccomp").
+fn filtered(pid: i32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    status
+        .lines()
+        .find_map(|line| line.strip_prefix("Seccomp:"))
+        .is_some_and(|mode| mode.trim() != "0")
+}
+
+struct Mapped {
+    start: u64,
+    end: u64,
+    executable: bool,
+    vdso: bool,
+}
+
+fn mappings(pid: i32) -> io::Result<Vec<Mapped>> {
+    let bytes = fs::read(format!("/proc/{pid}/maps"))?;
+    let text = String::from_utf8_lossy(&bytes);
+    Ok(text.lines().filter_map(mapping).collect())
+}
+
+fn mapping(line: &str) -> Option<Mapped> {
+    let mut words = line.split_ascii_whitespace();
+    let (start, end) = words.next()?.split_once('-')?;
+    let permissions = words.next()?;
+    Some(Mapped {
+        start: u64::from_str_radix(start, 16).ok()?,
+        end: u64::from_str_radix(end, 16).ok()?,
+        executable: permissions.as_bytes().get(2) == Some(&b'x'),
+        vdso: line.ends_with("[vdso]"),
+    })
+}
+
+/// The free page nearest to `site`.
+fn free_page(maps: &[Mapped], site: u64) -> Option<u64> {
+    let lowest = fs::read_to_string("/proc/sys/vm/mmap_min_addr")
+        .ok()
+        .and_then(|text| text.trim().parse().ok())
+        .unwrap_or(65536_u64);
+    let mut best: Option<u64> = None;
+    let mut free_from = lowest.next_multiple_of(PAGE);
+    let end = maps.iter().map(|map| (map.start, map.end));
+    for (start, next) in end.chain([(0x7fff_ffff_f000, u64::MAX)]) {
+        if start >= free_from.saturating_add(3 * PAGE) {
+            // One page stays free on either side: what grows there keeps its room.
+            for candidate in [free_from + PAGE, start - 2 * PAGE] {
+                if best.is_none_or(|best| candidate.abs_diff(site) < best.abs_diff(site)) {
+                    best = Some(candidate);
+                }
+            }
+        }
+        free_from = free_from.max(next);
+    }
+    best.filter(|page| page.abs_diff(site) < REACH)
+}
+
+/// A `syscall` instruction, in the vDSO if there is one, else in any executable mapping.
+fn find_instruction(maps: &[Mapped], memory: &Memory) -> Option<u64> {
+    let vdso = maps.iter().filter(|map| map.vdso);
+    let others = maps.iter().filter(|map| map.executable && !map.vdso);
+    vdso.chain(others).find_map(|map| {
+        let length = (map.end - map.start).min(4 << 20) as usize;
+        let mut text = vec![0; length];
+        memory.read(map.start, &mut text).ok()?;
+        find_syscall(&text).map(|at| map.start + at as u64)
+    })
+}
+
+/// Makes a thread that stands in user mode do one system call, and gives what it returned. All
+/// registers are as before afterwards. A signal that comes meanwhile is sent again.
+///
+/// The thread is not given back when it died.
+pub fn inject(
+    stopped: Stopped,
+    instruction: u64,
+    number: u64,
+    arguments: [u64; 6],
+) -> (Option<Stopped>, io::Result<u64>) {
+    let before = match stopped.registers() {
+        Ok(registers) => registers,
+        Err(error) => return (Some(stopped), Err(error)),
+    };
+    let mut call = before;
+    call.set(Register::Rip, instruction);
+    call.set(Register::Rax, number);
+    // Without this the kernel may take the stop for an interrupted call and change rax.
+    call.set(Register::OrigRax, u64::MAX);
+    for (register, value) in crate::arch::SYSCALL_ARGUMENTS.iter().zip(arguments) {
+        call.set(*register, value);
+    }
+    if let Err(error) = stopped.set_registers(&call) {
+        return (Some(stopped), Err(error));
+    }
+    let (stopped, result) = step_over(stopped, instruction);
+    if let Some(stopped) = &stopped {
+        // ESRCH: it was killed; the next wait tells.
+        let _ = stopped.set_registers(&before);
+    }
+    (stopped, result)
+}
+
+fn step_over(mut stopped: Stopped, instruction: u64) -> (Option<Stopped>, io::Result<u64>) {
+    let tid = stopped.tid();
+    let mut late = Vec::new();
+    let answer = loop {
+        let stop = match stopped.step() {
+            Ok(stop) => stop,
+            Err(error) => return (None, Err(error)),
+        };
+        let (next, signal) = match stop {
+            Stop::Signal(next, signal) => (next, signal),
+            Stop::Group(next) | Stop::Interrupted(next) | Stop::Event(next) => (next, 0),
+            Stop::Cloned(next) | Stop::Exec(next) => (next, 0),
+            Stop::Exited(_) | Stop::Killed(_) | Stop::Nothing => {
+                return (None, Err(io::Error::from_raw_os_error(libc::ESRCH)));
+            }
+        };
+        stopped = next;
+        let registers = match stopped.registers() {
+            Ok(registers) => registers,
+            Err(error) => break Err(error),
+        };
+        if signal != 0 && signal != libc::SIGTRAP {
+            late.push(signal);
+        }
+        if signal == libc::SIGSYS {
+            break Err(io::Error::from_raw_os_error(libc::EPERM));
+        }
+        if registers.pc() != instruction {
+            break Ok(registers.get(Register::Rax));
+        }
+        if late.len() > 128 {
+            break Err(io::Error::from_raw_os_error(libc::EINTR));
+        }
+    };
+    for signal in late {
+        let pid = process_of(tid).unwrap_or(tid);
+        let _ = sys::thread_kill(pid, tid, signal);
+    }
+    (Some(stopped), answer)
+}
+
+/// The process that a thread belongs to (`/proc/TID/status`, "Tgid").
+pub fn process_of(tid: i32) -> Option<i32> {
+    let status = fs::read_to_string(format!("/proc/{tid}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("Tgid:"))?;
+    line.trim().parse().ok()
+}

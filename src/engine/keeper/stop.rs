@@ -1,0 +1,100 @@
+//! A stopped thread is a value: whoever holds it may look at the thread and change it, and gives
+//! it up by letting the thread go. Each kind of stop is a case of [`Stop`].
+
+use std::io;
+
+use super::sys::{self, Status};
+use crate::arch::Registers;
+
+/// A thread in a ptrace stop.
+#[derive(Debug)]
+#[must_use = "a stopped thread stays stopped until it is resumed"]
+pub struct Stopped {
+    tid: i32,
+}
+
+impl Stopped {
+    /// The thread's id.
+    pub fn tid(&self) -> i32 {
+        self.tid
+    }
+
+    /// Its general registers.
+    pub fn registers(&self) -> io::Result<Registers> {
+        sys::registers(self.tid)
+    }
+
+    /// Changes its general registers.
+    pub fn set_registers(&self, registers: &Registers) -> io::Result<()> {
+        sys::set_registers(self.tid, registers)
+    }
+
+    /// Lets it run, with a signal (0: none); only a signal stop delivers one.
+    pub fn resume(self, signal: i32) -> io::Result<()> {
+        sys::resume(self.tid, signal)
+    }
+
+    /// Leaves it, with a signal (0: none).
+    pub fn detach(self, signal: i32) -> io::Result<()> {
+        sys::detach(self.tid, signal)
+    }
+
+    /// Lets it do one instruction and waits for what comes of that.
+    pub fn step(self) -> io::Result<Stop> {
+        sys::step(self.tid)?;
+        match sys::wait(self.tid, true)? {
+            Some((tid, status)) => Ok(Stop::new(tid, status)),
+            None => Err(io::ErrorKind::WouldBlock.into()),
+        }
+    }
+
+    /// Keeps it in the group stop that it is in.
+    pub fn listen(self) -> io::Result<()> {
+        sys::listen(self.tid)
+    }
+}
+
+/// What happened to a thread.
+#[derive(Debug)]
+pub enum Stop {
+    /// A signal is about to be delivered; an int3 comes this way too.
+    Signal(Stopped, i32),
+    /// The process was stopped by SIGSTOP and its kin.
+    Group(Stopped),
+    /// An interrupt that we asked for, or a new thread's first stop.
+    Interrupted(Stopped),
+    /// It made a thread or a process: `PTRACE_EVENT_CLONE`, `FORK` or `VFORK`.
+    Cloned(Stopped),
+    /// It runs another program now.
+    Exec(Stopped),
+    /// Another ptrace event.
+    Event(Stopped),
+    /// It ended with this code.
+    Exited(i32),
+    /// A signal ended it.
+    Killed(i32),
+    /// Nothing that matters.
+    Nothing,
+}
+
+impl Stop {
+    /// Sorts what `wait4` said (`ptrace(2)`, "Stopped states", for seized threads).
+    pub fn new(tid: i32, status: Status) -> Stop {
+        let stopped = Stopped { tid };
+        match status {
+            Status::Exited(code) => Stop::Exited(code),
+            Status::Killed(signal) => Stop::Killed(signal),
+            Status::Other => Stop::Nothing,
+            Status::Stopped { signal, event: 0 } => Stop::Signal(stopped, signal),
+            Status::Stopped { signal, event } => match event {
+                sys::EVENT_STOP if signal == libc::SIGTRAP => Stop::Interrupted(stopped),
+                sys::EVENT_STOP => Stop::Group(stopped),
+                libc::PTRACE_EVENT_CLONE | libc::PTRACE_EVENT_FORK | libc::PTRACE_EVENT_VFORK => {
+                    Stop::Cloned(stopped)
+                }
+                libc::PTRACE_EVENT_EXEC => Stop::Exec(stopped),
+                _ => Stop::Event(stopped),
+            },
+        }
+    }
+}

@@ -1,0 +1,572 @@
+//! One target and the thread that traces it.
+//!
+//! All ptrace calls for a target are made by one thread of the keeper, so that its exit releases
+//! exactly that target.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::mpsc::Receiver;
+
+use super::Front;
+use super::crash::{CrashPoint, Point};
+use super::doorbell::Doorbell;
+use super::follow::Follow;
+use super::hit::HitSpace;
+use super::memory::Memory;
+use super::site::Sites;
+use super::slots::{self, SlotPages};
+use super::stop::{Stop, Stopped};
+use super::sys;
+use super::thread::{Held, State, Thread};
+use crate::arch::{Position, Register, Registers};
+use crate::engine::protocol::{
+    Answer, Call, Event, Failure, Reason, Request, SignalPolicy, TargetId, Tid,
+};
+use crate::record::ring::Ring;
+use crate::record::shared::Counters;
+
+/// What the control thread hands to a tracing thread.
+pub enum Order {
+    /// A request of the front, to be answered under this number.
+    Request(u32, Request),
+    /// The front is gone: leave.
+    Leave,
+}
+
+/// One target.
+pub struct Target {
+    pub(super) id: TargetId,
+    pub(super) pid: i32,
+    pub(super) front: Arc<Front>,
+    pub(super) counters: Arc<Counters>,
+    pub(super) ring: Ring,
+    pub(super) memory: Memory,
+    pub(super) sites: Sites,
+    pub(super) slots: SlotPages,
+    pub(super) threads: HashMap<i32, Thread>,
+    /// New threads whose first stop is still to come: whether they block SIGTRAP.
+    pub(super) births: HashMap<i32, bool>,
+    pub(super) signals: SignalPolicy,
+    /// SIGTRAP was ignored when we came; an int3 makes that SIG_DFL, so every hit repairs it.
+    pub(super) trap_ignored: bool,
+    pub(super) space: HitSpace,
+    pub(super) follow: Follow,
+    pub(super) crash: CrashPoint,
+    /// The interrupt that is under way, by its request's number.
+    interrupting: Option<u32>,
+    /// Execs that pass before the program itself runs.
+    pub(super) skip_execs: u32,
+    ended: bool,
+    /// We left it, so that this thread must end.
+    left: bool,
+}
+
+/// What a new target is made of.
+pub struct Parts {
+    /// The front's number for it.
+    pub id: TargetId,
+    /// Where answers and events go.
+    pub front: Arc<Front>,
+    /// Shared with the front.
+    pub counters: Arc<Counters>,
+    /// Where records go.
+    pub ring: Ring,
+    /// What signals do.
+    pub signals: SignalPolicy,
+}
+
+impl Target {
+    /// A target whose threads are seized already.
+    pub fn new(parts: Parts, pid: i32, memory: Memory, threads: Vec<Thread>) -> Target {
+        Target {
+            id: parts.id,
+            pid,
+            front: parts.front,
+            counters: parts.counters,
+            ring: parts.ring,
+            memory,
+            sites: Sites::default(),
+            slots: SlotPages::default(),
+            threads: threads.into_iter().map(|thread| (thread.tid, thread)).collect(),
+            births: HashMap::new(),
+            signals: parts.signals,
+            trap_ignored: false,
+            space: HitSpace::default(),
+            follow: Follow::default(),
+            crash: CrashPoint::from_environment(),
+            interrupting: None,
+            skip_execs: 0,
+            ended: false,
+            left: false,
+        }
+    }
+
+    /// Traces until the target ended or was left. The end of the calling thread then releases
+    /// threads that are blocked in system calls.
+    pub fn run(mut self, doorbell: &Doorbell, orders: &Receiver<Order>) {
+        let traced = catch_unwind(AssertUnwindSafe(|| self.trace(doorbell, orders)));
+        if traced.is_err() {
+            // A mistake of ours must not cost the target its life.
+            self.leave();
+        }
+        if self.left {
+            return;
+        }
+        // What was asked meanwhile still gets its answer, until the control thread forgets us.
+        while let Ok(Order::Request(number, _)) = orders.recv() {
+            self.front.reply(number, Answer::Failed(Failure::NoTarget));
+        }
+    }
+
+    fn trace(&mut self, doorbell: &Doorbell, orders: &Receiver<Order>) {
+        while !self.ended {
+            match sys::wait_any(true) {
+                Ok(Some((pid, _))) if pid == doorbell.pid() => {
+                    doorbell.answer();
+                    while !self.ended
+                        && let Ok(order) = orders.try_recv()
+                    {
+                        self.serve(order);
+                    }
+                }
+                Ok(Some((tid, status))) => self.happened(tid, Stop::new(tid, status)),
+                Ok(None) => {}
+                Err(_) => break,
+            }
+        }
+    }
+
+    fn serve(&mut self, order: Order) {
+        let (number, request) = match order {
+            Order::Leave => return self.leave(),
+            Order::Request(number, request) => (number, request),
+        };
+        let answer = match request {
+            Request::Arm { site, .. } => self.arm(site),
+            Request::Disarm { site, .. } => done(self.sites.disarm(&self.memory, site)),
+            Request::Resume { tid, signal, .. } => self.let_go_on(tid, signal),
+            Request::Interrupt { .. } => {
+                self.interrupting = Some(number);
+                self.interrupt_running();
+                return self.interrupt_finished();
+            }
+            Request::Registers { tid, .. } => self.with_held(tid, |stop| {
+                stop.registers().map(|regs| Answer::Registers(Box::new(regs)))
+            }),
+            Request::SetRegisters { tid, registers, .. } => self.with_held(tid, |stop| {
+                stop.set_registers(&registers).map(|()| Answer::Done)
+            }),
+            Request::VectorRegisters { tid, .. } => {
+                self.with_held(tid, |stop| sys::xstate(stop.tid()).map(Answer::Bytes))
+            }
+            Request::Write { address, bytes, .. } => done(self.write(address, bytes)),
+            Request::Kill { .. } => done(
+                sys::kill(self.pid, libc::SIGKILL).map_err(|error| failure(Call::Other, &error)),
+            ),
+            Request::Signals { signals, .. } => {
+                self.signals = signals;
+                Answer::Done
+            }
+            Request::Launch { .. } | Request::Attach { .. } | Request::Detach { .. } => {
+                Answer::Failed(Failure::Malformed)
+            }
+        };
+        self.front.reply(number, answer);
+    }
+
+    fn arm(&mut self, site: crate::engine::protocol::SiteSpec) -> Answer {
+        let answer = done(self.sites.arm(&self.memory, site));
+        self.crash.pass(Point::Armed);
+        answer
+    }
+
+    fn write(&mut self, address: u64, mut bytes: Vec<u8>) -> Result<(), Failure> {
+        self.sites.overwrite(address, &mut bytes);
+        self.memory
+            .write(address, &bytes)
+            .map_err(|address| Failure::Memory { address })
+    }
+
+    fn with_held(
+        &mut self,
+        tid: Tid,
+        act: impl FnOnce(&Stopped) -> std::io::Result<Answer>,
+    ) -> Answer {
+        match self.threads.get(&tid.0).map(|thread| &thread.state) {
+            Some(State::Held(held)) => act(&held.stop)
+                .unwrap_or_else(|error| Answer::Failed(failure(Call::Registers, &error))),
+            _ => Answer::Failed(Failure::NotStopped),
+        }
+    }
+
+    /// Something happened to a thread.
+    fn happened(&mut self, tid: i32, stop: Stop) {
+        match stop {
+            Stop::Exited(code) => self.gone(tid, Some(code), None),
+            Stop::Killed(signal) => self.gone(tid, None, Some(signal)),
+            Stop::Nothing => {}
+            Stop::Signal(stopped, libc::SIGTRAP) => self.trap(stopped),
+            Stop::Signal(stopped, signal) => self.signal(stopped, signal),
+            Stop::Cloned(stopped) => self.cloned(stopped),
+            Stop::Exec(stopped) => self.exec(stopped),
+            Stop::Event(stopped) => self.go(stopped, 0),
+            Stop::Group(stopped) | Stop::Interrupted(stopped)
+                if !self.threads.contains_key(&tid) =>
+            {
+                self.meet(stopped);
+            }
+            Stop::Group(stopped) => self.stands(stopped, true),
+            Stop::Interrupted(stopped) => self.stands(stopped, false),
+        }
+    }
+
+    /// A SIGTRAP: one of our sites, or the program's own business.
+    fn trap(&mut self, stopped: Stopped) {
+        self.crash.pass(Point::Trapped);
+        let Ok(registers) = stopped.registers() else {
+            return;
+        };
+        self.crash.pass(Point::Registers);
+        let at = registers.pc().wrapping_sub(1);
+        match self.sites.get(at).map(|site| site.armed) {
+            Some(true) => self.hit(stopped, registers, at),
+            // The site was taken out while the trap was on its way.
+            Some(false) if is_int3(&stopped) => self.back_to(stopped, registers, at),
+            _ => self.signal(stopped, libc::SIGTRAP),
+        }
+    }
+
+    /// Sends a thread on at `address`.
+    pub(super) fn back_to(&mut self, stopped: Stopped, mut registers: Registers, address: u64) {
+        registers.set(Register::Rip, address);
+        // ESRCH: it was killed; the next wait tells.
+        let _ = stopped.set_registers(&registers);
+        self.go(stopped, 0);
+    }
+
+    /// Lets a thread run.
+    pub(super) fn go(&mut self, stopped: Stopped, signal: i32) {
+        if let Some(thread) = self.threads.get_mut(&stopped.tid()) {
+            thread.state = State::Running;
+        }
+        let _ = stopped.resume(signal);
+    }
+
+    /// Holds a thread for the front.
+    pub(super) fn hold(&mut self, stop: Stopped, signal: i32, pass: Option<u64>, group: bool) {
+        if let Some(thread) = self.threads.get_mut(&stop.tid()) {
+            thread.state = State::Held(Held {
+                stop,
+                signal,
+                pass,
+                group,
+            });
+        }
+    }
+
+    /// A signal that is not a hit.
+    pub(super) fn signal(&mut self, stopped: Stopped, signal: i32) {
+        let Ok(info) = sys::signal_info(stopped.tid()) else {
+            return;
+        };
+        let Some(stopped) = self.out_of_slot(stopped, &info) else {
+            return;
+        };
+        let bit = 1_u64 << (signal - 1).clamp(0, 63);
+        let passed = if self.signals.pass & bit == 0 { 0 } else { signal };
+        if self.signals.stop & bit == 0 {
+            return self.go(stopped, passed);
+        }
+        let reason = Reason::Signal {
+            number: signal,
+            code: info.si_code,
+        };
+        self.tell_stopped(stopped, passed, None, reason);
+    }
+
+    /// Holds a thread and tells the front why.
+    pub(super) fn tell_stopped(
+        &mut self,
+        stopped: Stopped,
+        signal: i32,
+        pass: Option<u64>,
+        reason: Reason,
+    ) {
+        let Ok(registers) = stopped.registers() else {
+            return;
+        };
+        let event = Event::Stopped {
+            target: self.id,
+            tid: Tid(stopped.tid()),
+            reason,
+            registers: Box::new(registers),
+            ring: self.ring.head(),
+        };
+        self.hold(stopped, signal, pass, false);
+        let memory = matches!(reason, Reason::Exec).then(|| self.memory.file());
+        self.front.event(event, memory);
+        self.interrupt_finished();
+    }
+
+    /// A thread stands because we asked it to, or because its process was stopped.
+    fn stands(&mut self, stopped: Stopped, group: bool) {
+        let Ok(registers) = stopped.registers() else {
+            return;
+        };
+        let pass = self.leave_slot(&stopped, registers);
+        if self.interrupting.is_some() {
+            self.hold(stopped, 0, pass, group);
+            return self.interrupt_finished();
+        }
+        if group {
+            self.mark_counted(stopped.tid(), pass, registers.sp());
+            return self.listen(stopped);
+        }
+        self.pass_on(stopped, 0, pass);
+    }
+
+    /// Leaves a thread in its process's group stop.
+    fn listen(&mut self, stopped: Stopped) {
+        if let Some(thread) = self.threads.get_mut(&stopped.tid()) {
+            thread.state = State::Listening;
+        }
+        let _ = stopped.listen();
+    }
+
+    fn mark_counted(&mut self, tid: i32, site: Option<u64>, sp: u64) {
+        if let (Some(site), Some(thread)) = (site, self.threads.get_mut(&tid)) {
+            thread.mark(site, sp);
+        }
+    }
+
+    /// Puts rip back to the program if it is in a slot; gives the site that is still to be passed.
+    pub(super) fn leave_slot(
+        &mut self,
+        stopped: &Stopped,
+        mut registers: Registers,
+    ) -> Option<u64> {
+        let (site, offset) = self.sites.in_slot(registers.pc())?;
+        let slot = site.slot.as_ref()?;
+        let (address, pass) = match slot.code.position(offset)? {
+            Position::NotExecuted => (site.address, Some(site.address)),
+            Position::Done(next) => (next, None),
+        };
+        if let Some((register, value)) = slot.code.repair(offset) {
+            registers.set(register, value);
+        }
+        registers.set(Register::Rip, address);
+        let _ = stopped.set_registers(&registers);
+        pass
+    }
+
+    /// Lets one thread or all of them go on.
+    fn let_go_on(&mut self, tid: Option<Tid>, signal: Option<i32>) -> Answer {
+        let all: Vec<i32> = match tid {
+            Some(tid) => vec![tid.0],
+            None => self.threads.keys().copied().collect(),
+        };
+        let mut any = false;
+        for tid in all {
+            let Some(thread) = self.threads.get_mut(&tid) else {
+                continue;
+            };
+            match std::mem::replace(&mut thread.state, State::Running) {
+                State::Held(held) => {
+                    any = true;
+                    if held.group {
+                        let sp = held.stop.registers().map_or(0, |registers| registers.sp());
+                        self.mark_counted(tid, held.pass, sp);
+                        self.listen(held.stop);
+                    } else {
+                        self.pass_on(held.stop, signal.unwrap_or(held.signal), held.pass);
+                    }
+                }
+                other => thread.state = other,
+            }
+        }
+        match any || tid.is_none() {
+            true => Answer::Done,
+            false => Answer::Failed(Failure::NotStopped),
+        }
+    }
+
+    /// Lets a thread go on; one that stands on a site it was counted at goes through the slot.
+    fn pass_on(&mut self, stopped: Stopped, signal: i32, pass: Option<u64>) {
+        if let (Some(site), Ok(registers)) = (pass, stopped.registers())
+            && registers.pc() == site
+            && self.sites.get(site).is_some_and(|site| site.armed)
+        {
+            if signal == 0 {
+                return self.pass(stopped, registers, site);
+            }
+            // The handler sees the program's address; the site is passed when it returns.
+            self.mark_counted(stopped.tid(), Some(site), registers.sp());
+        }
+        self.go(stopped, signal);
+    }
+
+    fn interrupt_running(&mut self) {
+        for thread in self.threads.values() {
+            if !matches!(thread.state, State::Held(_)) {
+                // ESRCH: it has died, and its end is on the way.
+                let _ = sys::interrupt(thread.tid);
+            }
+        }
+    }
+
+    /// Answers an interrupt when every thread stands.
+    fn interrupt_finished(&mut self) {
+        let running = |thread: &Thread| !matches!(thread.state, State::Held(_));
+        if let Some(number) = self.interrupting
+            && !self.threads.values().any(running)
+        {
+            self.interrupting = None;
+            self.front.reply(number, Answer::Done);
+        }
+    }
+
+    /// A thread made another thread or a process; that one's first stop does the rest.
+    fn cloned(&mut self, stopped: Stopped) {
+        let blocked = self
+            .threads
+            .get(&stopped.tid())
+            .is_some_and(|thread| thread.trap_blocked);
+        if let Ok(child) = sys::event_message(stopped.tid()) {
+            match self.threads.get_mut(&child) {
+                Some(thread) => thread.trap_blocked = blocked,
+                None => {
+                    self.births.insert(child, blocked);
+                }
+            }
+        }
+        self.go(stopped, 0);
+    }
+
+    /// The first stop of a thread that we did not know.
+    fn meet(&mut self, stopped: Stopped) {
+        let tid = stopped.tid();
+        let blocked = self.births.remove(&tid).unwrap_or(false);
+        let process = slots::process_of(tid).unwrap_or(tid);
+        let same = process == self.pid || sys::same_memory(self.pid, tid);
+        if !same {
+            return self.release_child(stopped);
+        }
+        self.threads.insert(tid, Thread::new(tid, process, blocked));
+        if process == self.pid {
+            let target = self.id;
+            self.front
+                .event(Event::ThreadStarted { target, tid: Tid(tid) }, None);
+        }
+        self.stands(stopped, false);
+    }
+
+    /// A forked child has a copy of our int3s: takes them out and lets it go.
+    fn release_child(&mut self, stopped: Stopped) {
+        let child = stopped.tid();
+        if let Ok(memory) = Memory::open(child) {
+            self.sites.clean(&memory);
+        }
+        if let Ok(registers) = stopped.registers() {
+            self.leave_slot(&stopped, registers);
+        }
+        let _ = stopped.detach(0);
+        let target = self.id;
+        self.front.event(Event::Forked { target, child }, None);
+    }
+
+    /// Another program runs in the process: nothing of the old one is left.
+    pub(super) fn exec(&mut self, stopped: Stopped) {
+        let tid = stopped.tid();
+        if tid != self.pid {
+            // A child that shared our target's memory has one of its own now.
+            self.threads.remove(&tid);
+            let _ = stopped.detach(0);
+            let (target, child) = (self.id, tid);
+            return self.front.event(Event::Forked { target, child }, None);
+        }
+        self.sites.clean(&self.memory);
+        let Ok(memory) = Memory::open(self.pid) else {
+            return self.go(stopped, 0);
+        };
+        self.memory = memory;
+        self.sites = Sites::default();
+        self.slots = SlotPages::default();
+        // The thread that called exec has the leader's id now; the others are gone unannounced.
+        let pid = self.pid;
+        let blocked = sys::event_message(tid)
+            .ok()
+            .and_then(|former| self.threads.get(&former))
+            .is_some_and(|thread| thread.trap_blocked);
+        self.threads.retain(|_, thread| thread.pid != pid);
+        self.threads.insert(pid, Thread::new(pid, pid, blocked));
+        if self.skip_execs > 0 {
+            self.skip_execs -= 1;
+            return self.go(stopped, 0);
+        }
+        self.tell_stopped(stopped, 0, None, Reason::Exec);
+    }
+
+    /// A thread, or the whole process, has ended.
+    fn gone(&mut self, tid: i32, code: Option<i32>, signal: Option<i32>) {
+        let known = self.threads.remove(&tid).is_some();
+        self.births.remove(&tid);
+        let target = self.id;
+        if tid == self.pid {
+            self.ended = true;
+            if let Some(number) = self.interrupting.take() {
+                self.front.reply(number, Answer::Failed(Failure::NoTarget));
+            }
+            let ring = self.ring.head();
+            let event = Event::Exited {
+                target,
+                code,
+                signal,
+                ring,
+            };
+            return self.front.event(event, None);
+        }
+        if known {
+            self.front
+                .event(Event::ThreadExited { target, tid: Tid(tid) }, None);
+        }
+        self.interrupt_finished();
+    }
+
+    /// Nothing is traced any more.
+    pub(super) fn end(&mut self) {
+        self.ended = true;
+        self.left = true;
+    }
+}
+
+/// True if the SIGTRAP that a thread stopped with is an int3's.
+pub(super) fn is_int3(stopped: &Stopped) -> bool {
+    sys::signal_info(stopped.tid()).is_ok_and(|info| info.si_code == sys::SI_KERNEL)
+}
+
+fn done(result: Result<(), Failure>) -> Answer {
+    match result {
+        Ok(()) => Answer::Done,
+        Err(failure) => Answer::Failed(failure),
+    }
+}
+
+/// A failed system call, as the front is told.
+pub(super) fn failure(call: Call, error: &std::io::Error) -> Failure {
+    Failure::System {
+        call,
+        errno: error.raw_os_error().unwrap_or(0),
+    }
+}
+
+impl Target {
+    /// What the front is told of a target that has begun, and the descriptor of its memory.
+    pub(super) fn introduction(&self) -> (Answer, &File) {
+        let mut threads: Vec<Tid> = self.threads.keys().copied().map(Tid).collect();
+        threads.sort_unstable_by_key(|tid| (tid.0 != self.pid, *tid));
+        let pid = self.pid;
+        (Answer::Target { pid, threads }, self.memory.file())
+    }
+}

@@ -1,0 +1,89 @@
+//! What the keeper knows of one thread.
+
+use super::stop::Stopped;
+
+/// One thread of a target.
+#[derive(Debug)]
+pub struct Thread {
+    /// Kernel id.
+    pub tid: i32,
+    /// The process it belongs to: the target, or a child that shares the target's memory.
+    pub pid: i32,
+    /// Whether it runs.
+    pub state: State,
+    /// Passes of a site that were counted although the instruction has not run yet: the thread
+    /// was taken out of the slot for a signal, and comes by again.
+    pub counted: Vec<Counted>,
+    /// SIGTRAP is blocked here: an int3 unblocks it, so every hit blocks it again.
+    pub trap_blocked: bool,
+    /// Where the kernel tells the processor it runs on; `None` while not asked.
+    pub rseq: Option<Option<u64>>,
+}
+
+/// A pass that must not be counted again: the site, and the stack pointer it was made with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Counted {
+    /// The site's address.
+    pub site: u64,
+    /// The thread's stack pointer there.
+    pub sp: u64,
+}
+
+/// Whether a thread runs.
+#[derive(Debug)]
+pub enum State {
+    /// It runs, or is blocked in a system call.
+    Running,
+    /// It stands because its process was stopped by a signal; a SIGCONT lets it go on.
+    Listening,
+    /// We hold it.
+    Held(Held),
+}
+
+/// A thread that we hold.
+#[derive(Debug)]
+pub struct Held {
+    /// The stop.
+    pub stop: Stopped,
+    /// The signal it gets when it goes on (0: none).
+    pub signal: i32,
+    /// The site that it stands on with its hit counted: it goes on through the slot.
+    pub pass: Option<u64>,
+    /// Its process is stopped by a signal besides: it stays there when we let it go.
+    pub group: bool,
+}
+
+impl Thread {
+    /// A thread that runs.
+    pub fn new(tid: i32, pid: i32, trap_blocked: bool) -> Thread {
+        Thread {
+            tid,
+            pid,
+            state: State::Running,
+            counted: Vec::new(),
+            trap_blocked,
+            rseq: None,
+        }
+    }
+
+    /// Remembers a pass that is counted but not done.
+    pub fn mark(&mut self, site: u64, sp: u64) {
+        let mark = Counted { site, sp };
+        if !self.counted.contains(&mark) {
+            self.counted.push(mark);
+        }
+    }
+
+    /// True (once) if a pass at `site` with this stack pointer was counted before. Marks of
+    /// frames that the stack has left since are forgotten.
+    pub fn was_counted(&mut self, site: u64, sp: u64) -> bool {
+        if self.counted.is_empty() {
+            return false;
+        }
+        self.counted.retain(|mark| mark.sp >= sp);
+        let mark = Counted { site, sp };
+        let before = self.counted.len();
+        self.counted.retain(|known| *known != mark);
+        self.counted.len() < before
+    }
+}

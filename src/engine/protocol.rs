@@ -1,0 +1,358 @@
+//! What front and keeper say to each other.
+//!
+//! One message is one `SOCK_SEQPACKET` packet, encoded with postcard. Every [`Request`] gets one
+//! [`Reply`] with its sequence number; [`Event`]s come when they happen. Hits do not travel here
+//! but through the shared ring ([`crate::record::ring`]).
+
+use serde::{Deserialize, Serialize};
+
+use crate::arch::Registers;
+use crate::probe::program::Program;
+
+/// A program that is being traced, by the front's number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct TargetId(pub u32);
+
+/// A thread, by its kernel id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Tid(pub i32);
+
+/// One set of mappings: threads share it, a `vfork`ed child does too, a forked child has its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct AddressSpaceId(pub u32);
+
+/// A site of one target, by the front's number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct SiteId(pub u32);
+
+/// What the thread does when a probe's program said "hit".
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Then {
+    /// Write a record and go on.
+    Continue,
+    /// Stay stopped and tell the front ([`Event::Stopped`]); no record.
+    Stop,
+}
+
+/// One probe at a site.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SiteProbe {
+    /// Its place in the shared counters, which every record and event names.
+    pub probe: u16,
+    /// Condition and body.
+    pub program: Program,
+    /// What follows a hit.
+    pub then: Then,
+}
+
+/// A site to arm, or an armed one whose probes change.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SiteSpec {
+    /// The front's number for it.
+    pub id: SiteId,
+    /// The run-time address of an instruction.
+    pub address: u64,
+    /// What the file holds there: 1 to 16 bytes, at least the first instruction. Memory that
+    /// differs belongs to somebody else and is refused.
+    pub code: Vec<u8>,
+    /// In number order.
+    pub probes: Vec<SiteProbe>,
+}
+
+/// Which signals stop a thread and tell the front, and which reach the program. Bit n-1 is
+/// signal n, as in `/proc/PID/status`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SignalPolicy {
+    /// Stop and tell.
+    pub stop: u64,
+    /// Deliver to the program.
+    pub pass: u64,
+}
+
+impl SignalPolicy {
+    /// Everything is delivered and nothing stops: what a tracer wants.
+    pub const TRANSPARENT: SignalPolicy = SignalPolicy { stop: 0, pass: !0 };
+}
+
+/// How to launch a program.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Launch {
+    /// The file that is executed.
+    pub program: Vec<u8>,
+    /// The argument vector, `argv[0]` first.
+    pub arguments: Vec<Vec<u8>>,
+    /// `NAME=VALUE` strings.
+    pub environment: Vec<Vec<u8>>,
+    /// Leave address space randomization on.
+    pub randomize: bool,
+    /// How many `execve`s pass before the program itself runs (1 for a shell in front of it).
+    pub skip_execs: u32,
+    /// Its standard output is the front's standard error (records own standard output).
+    pub stdout_to_stderr: bool,
+    /// What its signals do.
+    pub signals: SignalPolicy,
+}
+
+/// What the front asks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub enum Request {
+    /// With the ring's descriptor. Answer: [`Answer::Target`]; the only thread stands at the
+    /// first instruction after the exec.
+    Launch {
+        target: TargetId,
+        launch: Launch,
+    },
+    /// With the ring's descriptor. Answer: [`Answer::Target`]; all threads run on.
+    Attach {
+        target: TargetId,
+        pid: i32,
+        signals: SignalPolicy,
+    },
+    /// Arms a site or replaces the probes of an armed one.
+    Arm {
+        target: TargetId,
+        site: SiteSpec,
+    },
+    Disarm {
+        target: TargetId,
+        site: SiteId,
+    },
+    /// Lets one stopped thread go on, or all of them. A thread at a site passes it.
+    Resume {
+        target: TargetId,
+        tid: Option<Tid>,
+        /// Delivered instead of the signal that the thread stopped with: `Some(0)` = none.
+        signal: Option<i32>,
+    },
+    /// Stops every thread. The answer comes when all of them stand. Threads that arrive at a
+    /// stopping site meanwhile send their own [`Event::Stopped`] first.
+    Interrupt {
+        target: TargetId,
+    },
+    /// Answer: [`Answer::Registers`] of a stopped thread.
+    Registers {
+        target: TargetId,
+        tid: Tid,
+    },
+    SetRegisters {
+        target: TargetId,
+        tid: Tid,
+        registers: Registers,
+    },
+    /// Answer: [`Answer::Bytes`]: the thread's XSAVE area (NT_X86_XSTATE).
+    VectorRegisters {
+        target: TargetId,
+        tid: Tid,
+    },
+    /// Writes memory (read-only mappings too). Bytes over a site go below its int3.
+    Write {
+        target: TargetId,
+        address: u64,
+        bytes: Vec<u8>,
+    },
+    /// Puts everything back and leaves; the program runs on.
+    Detach {
+        target: TargetId,
+    },
+    /// Ends the program.
+    Kill {
+        target: TargetId,
+    },
+    /// Changes what signals do.
+    Signals {
+        target: TargetId,
+        signals: SignalPolicy,
+    },
+}
+
+impl Request {
+    /// Whom it is about.
+    pub fn target(&self) -> TargetId {
+        match self {
+            Request::Launch { target, .. }
+            | Request::Attach { target, .. }
+            | Request::Arm { target, .. }
+            | Request::Disarm { target, .. }
+            | Request::Resume { target, .. }
+            | Request::Interrupt { target }
+            | Request::Registers { target, .. }
+            | Request::SetRegisters { target, .. }
+            | Request::VectorRegisters { target, .. }
+            | Request::Write { target, .. }
+            | Request::Detach { target }
+            | Request::Kill { target }
+            | Request::Signals { target, .. } => *target,
+        }
+    }
+}
+
+/// What a request got.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub enum Answer {
+    Done,
+    /// A descriptor of the target's memory comes with it.
+    Target {
+        pid: i32,
+        threads: Vec<Tid>,
+    },
+    Registers(Box<Registers>),
+    Bytes(Vec<u8>),
+    Failed(Failure),
+}
+
+/// Why the keeper could not do what was asked. Numbers only: the front makes the sentence.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub enum Failure {
+    /// A system call failed.
+    System {
+        call: Call,
+        errno: i32,
+    },
+    NoTarget,
+    /// The thread does not exist or is not stopped.
+    NotStopped,
+    /// Memory at the site is not what the file holds: another tool's, or changed by the program.
+    Foreign {
+        address: u64,
+        found: Vec<u8>,
+    },
+    /// The first instruction cannot be passed out of line.
+    Instruction {
+        address: u64,
+        why: String,
+    },
+    /// Memory could not be written at this address.
+    Memory {
+        address: u64,
+    },
+    /// A program that the interpreter refuses, or a request that does not decode.
+    Malformed,
+}
+
+/// The system call of a [`Failure::System`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub enum Call {
+    Fork,
+    Exec,
+    Seize,
+    OpenMemory,
+    Registers,
+    Other,
+}
+
+/// Why a thread stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub enum Reason {
+    /// A site with a probe that stops; the first such probe.
+    Probe { site: SiteId, probe: u16 },
+    /// A signal of the policy's `stop` set; `code` is its `si_code`.
+    Signal { number: i32, code: i32 },
+    /// A new program image: every site is forgotten; resolve again, then resume.
+    Exec,
+}
+
+/// What happens by itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub enum Event {
+    /// A thread stands and waits for [`Request::Resume`].
+    Stopped {
+        target: TargetId,
+        tid: Tid,
+        reason: Reason,
+        registers: Box<Registers>,
+        /// All records up to this byte of the ring come before it.
+        ring: u64,
+    },
+    ThreadStarted {
+        target: TargetId,
+        tid: Tid,
+    },
+    ThreadExited {
+        target: TargetId,
+        tid: Tid,
+    },
+    /// A child that is let go, unharmed.
+    Forked {
+        target: TargetId,
+        child: i32,
+    },
+    /// The process ended: exactly one of code and signal is `Some`.
+    Exited {
+        target: TargetId,
+        code: Option<i32>,
+        signal: Option<i32>,
+        ring: u64,
+    },
+    /// Something that a person should know (a site that could not be passed and was taken out…).
+    SiteLost {
+        target: TargetId,
+        site: SiteId,
+        why: Failure,
+    },
+    /// The thread's SIGTRAP disposition was changed by a hit and could not be repaired.
+    SignalStateChanged {
+        target: TargetId,
+        tid: Tid,
+    },
+}
+
+/// Front to keeper.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Envelope {
+    /// Comes back with the reply.
+    pub sequence: u32,
+    /// What is asked.
+    pub request: Request,
+}
+
+/// Keeper to front.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Message {
+    /// The answer to the request with that sequence number.
+    Reply(u32, Answer),
+    /// Something happened.
+    Event(Event),
+}
+
+/// The largest packet either side sends; a longer one is refused by its sender.
+pub const MAX_PACKET: usize = 128 * 1024;
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Failure::System { call, errno } => {
+                let error = std::io::Error::from_raw_os_error(*errno);
+                write!(f, "{call}: {error}")
+            }
+            Failure::NoTarget => write!(f, "the program is not traced any more"),
+            Failure::NotStopped => write!(f, "the thread is gone or running"),
+            Failure::Foreign { address, found } => write!(
+                f,
+                "memory at {address:#x} is not what the file holds there ({found:02x?}): another \
+                 tool's breakpoint, or changed by the program"
+            ),
+            Failure::Instruction { why, .. } => write!(f, "{why}"),
+            Failure::Memory { address } => write!(f, "Cannot access memory at address {address:#x}"),
+            Failure::Malformed => write!(f, "front and tracing process do not understand each other"),
+        }
+    }
+}
+
+impl std::fmt::Display for Call {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Call::Fork => "cannot start a process",
+            Call::Exec => "cannot execute the program",
+            Call::Seize => "cannot attach",
+            Call::OpenMemory => "cannot open the target's memory",
+            Call::Registers => "cannot reach the thread's registers",
+            Call::Other => "cannot do that in the target",
+        })
+    }
+}

@@ -1,0 +1,149 @@
+//! Counters and convenience variables that front and keeper share.
+//!
+//! They live in one memory file that both map, so that a condition or a body can count and change
+//! variables at the hit, and the front can enable, disable, ignore and show without a message.
+
+use std::fs::File;
+use std::io;
+use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
+
+use super::mapping::Mapping;
+
+/// How many probes can exist at one time (places are used again).
+pub const PROBES: usize = 8192;
+
+/// How many convenience variables programs can use.
+pub const VARIABLES: usize = 4096;
+
+/// What is counted for one probe, and its switches. All zero is a new, disabled probe.
+#[repr(C, align(64))]
+pub struct ProbeCounters {
+    /// Passes whose condition was true (what gdb calls "already hit").
+    pub hits: AtomicU64,
+    /// How many of the next hits are let by.
+    pub ignore: AtomicI64,
+    /// Hits whose body ended in a fault.
+    pub faults: AtomicU64,
+    /// Hits that found the ring full: counted, but not shown.
+    pub drops: AtomicU64,
+    /// Nanoseconds the keeper spent on the hits.
+    pub cost_ns: AtomicU64,
+    /// 0: passes are neither counted nor looked at.
+    pub enabled: AtomicU32,
+    /// 1: disabled by its first hit (`tbreak`).
+    pub temporary: AtomicU32,
+}
+
+impl ProbeCounters {
+    /// Makes the place new for another probe.
+    pub fn reset(&self) {
+        self.enabled.store(0, Ordering::Release);
+        self.temporary.store(0, Ordering::Relaxed);
+        self.hits.store(0, Ordering::Relaxed);
+        self.ignore.store(0, Ordering::Relaxed);
+        self.faults.store(0, Ordering::Relaxed);
+        self.drops.store(0, Ordering::Relaxed);
+        self.cost_ns.store(0, Ordering::Relaxed);
+    }
+
+    /// Counts one hit; `false` when an ignore count took it.
+    pub fn hit(&self) -> bool {
+        // A temporary probe whose one hit another thread got meanwhile.
+        if self.enabled.load(Ordering::Acquire) == 0 {
+            return false;
+        }
+        self.hits.fetch_add(1, Ordering::Relaxed);
+        let taken = self
+            .ignore
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
+                (left > 0).then(|| left - 1)
+            });
+        if taken.is_ok() {
+            return false;
+        }
+        if self.temporary.load(Ordering::Relaxed) != 0 {
+            // Of several threads that arrive together only one gets the one hit.
+            return self.enabled.swap(0, Ordering::AcqRel) != 0;
+        }
+        true
+    }
+}
+
+#[repr(C)]
+struct Layout {
+    probes: [ProbeCounters; PROBES],
+    variables: [AtomicU64; VARIABLES],
+}
+
+/// The shared counters and variables of one front and its keeper.
+pub struct Counters {
+    mapping: Mapping,
+}
+
+impl Counters {
+    /// New, all zero.
+    pub fn create() -> io::Result<Counters> {
+        Ok(Counters {
+            mapping: Mapping::create("trapline-counters", size_of::<Layout>())?,
+        })
+    }
+
+    /// The other side's, by its descriptor.
+    pub fn open(file: File) -> io::Result<Counters> {
+        Ok(Counters {
+            mapping: Mapping::open(file, size_of::<Layout>())?,
+        })
+    }
+
+    /// The descriptor that the other side opens.
+    pub fn file(&self) -> &File {
+        self.mapping.file()
+    }
+
+    /// The counters of a probe's place; a number out of range gives the last place.
+    pub fn probe(&self, place: u16) -> &ProbeCounters {
+        &self.layout().probes[usize::from(place).min(PROBES - 1)]
+    }
+
+    /// A shared convenience variable; a number out of range gives the last one.
+    pub fn variable(&self, index: u16) -> &AtomicU64 {
+        &self.layout().variables[usize::from(index).min(VARIABLES - 1)]
+    }
+
+    fn layout(&self) -> &Layout {
+        self.mapping.view()
+    }
+}
+
+// SAFETY: `Layout` is made of atomics alone.
+unsafe impl super::mapping::Shared for Layout {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_sides_see_one_memory() {
+        let front = Counters::create().unwrap();
+        let keeper = Counters::open(front.file().try_clone().unwrap()).unwrap();
+        front.probe(3).ignore.store(2, Ordering::Relaxed);
+        front.probe(3).enabled.store(1, Ordering::Relaxed);
+        assert_eq!(
+            [0; 4].map(|_| keeper.probe(3).hit()),
+            [false, false, true, true]
+        );
+        assert_eq!(front.probe(3).hits.load(Ordering::Relaxed), 4);
+        keeper.variable(7).store(9, Ordering::Relaxed);
+        assert_eq!(front.variable(7).load(Ordering::Relaxed), 9);
+    }
+
+    #[test]
+    fn a_temporary_probe_gives_one_hit() {
+        let counters = Counters::create().unwrap();
+        let probe = counters.probe(0);
+        probe.enabled.store(1, Ordering::Relaxed);
+        probe.temporary.store(1, Ordering::Relaxed);
+        assert!(probe.hit());
+        assert!(!probe.hit());
+    }
+}
