@@ -18,6 +18,7 @@ use crate::lang::script::Position;
 use crate::lang::statement::{Command, Statement};
 use crate::lang::{Error, Expr, Scope, ScopeError, Symbol, Type, Unreadable, Value};
 
+use super::interpret::{MAX_OPS, MAX_VALUES};
 use super::program::{Op, Program, V, Width};
 
 mod display;
@@ -61,9 +62,6 @@ type Reason = String;
 
 /// The most bytes of one capture.
 pub(crate) const CAPTURE_MAX: u32 = 64 * 1024;
-
-/// Ops and values are numbered with 16 bits.
-const SIZE_MAX: usize = 60_000;
 
 /// Compiles. `scope` is asked for symbols and the types of variables, nothing is read through it.
 pub(crate) fn compile(
@@ -241,7 +239,7 @@ impl Compiler<'_> {
     // Emitting.
 
     fn op(&mut self, op: Op) -> Result<usize, Reason> {
-        if self.program.ops.len() >= SIZE_MAX {
+        if self.program.ops.len() >= MAX_OPS {
             return Err("the body is too long".into());
         }
         let writes = matches!(op, Op::Store { .. } | Op::SetRegister { .. });
@@ -252,7 +250,7 @@ impl Compiler<'_> {
 
     fn value(&mut self) -> Result<V, Reason> {
         let number = self.program.values;
-        if usize::from(number) >= SIZE_MAX {
+        if usize::from(number) >= MAX_VALUES {
             return Err("the body is too long".into());
         }
         self.program.values += 1;

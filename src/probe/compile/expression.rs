@@ -423,7 +423,7 @@ impl Compiler<'_> {
         }
     }
 
-    fn copy(&mut self, to: V, from: V) -> Result<(), Reason> {
+    pub(super) fn copy(&mut self, to: V, from: V) -> Result<(), Reason> {
         self.op(Op::Extend {
             to,
             from,
