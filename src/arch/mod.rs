@@ -13,7 +13,14 @@ pub use x86_64::{Call, Displaced, INSTRUCTION_MAX, Position, RelocateError, SLOT
 
 // TEMP until abi.rs comes
 /// x
-pub const SYSCALL_ARGUMENTS: [Register; 6] = [Register::Rdi, Register::Rsi, Register::Rdx, Register::R10, Register::R8, Register::R9];
+pub const SYSCALL_ARGUMENTS: [Register; 6] = [
+    Register::Rdi,
+    Register::Rsi,
+    Register::Rdx,
+    Register::R10,
+    Register::R8,
+    Register::R9,
+];
 /// x
 pub fn find_syscall(code: &[u8]) -> Option<usize> {
     code.windows(2).position(|w| w == [0x0f, 0x05])

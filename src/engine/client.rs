@@ -132,7 +132,8 @@ impl Keeper {
                 self.events.remove(at);
                 return Ok(started);
             }
-            let ended = |event: &Event| matches!(event, Event::Exited { target: of, .. } if *of == target);
+            let ended =
+                |event: &Event| matches!(event, Event::Exited { target: of, .. } if *of == target);
             if self.events.iter().any(ended) {
                 return Err(EngineError::Refused(Failure::NoTarget));
             }
@@ -267,7 +268,8 @@ impl Keeper {
 
     /// Changes what signals do.
     pub fn signals(&mut self, target: TargetId, signals: SignalPolicy) -> Result<(), EngineError> {
-        self.ask(Request::Signals { target, signals }, None).map(drop)
+        self.ask(Request::Signals { target, signals }, None)
+            .map(drop)
     }
 
     /// Puts everything back and leaves. Records that are on their way can still be read.

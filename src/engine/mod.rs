@@ -7,6 +7,6 @@
 //! the socket close and leaves every target as it found it.
 
 pub mod client;
-mod link;
 pub mod keeper;
+mod link;
 pub mod protocol;

@@ -338,8 +338,12 @@ impl std::fmt::Display for Failure {
                  tool's breakpoint, or changed by the program"
             ),
             Failure::Instruction { why, .. } => write!(f, "{why}"),
-            Failure::Memory { address } => write!(f, "Cannot access memory at address {address:#x}"),
-            Failure::Malformed => write!(f, "front and tracing process do not understand each other"),
+            Failure::Memory { address } => {
+                write!(f, "Cannot access memory at address {address:#x}")
+            }
+            Failure::Malformed => {
+                write!(f, "front and tracing process do not understand each other")
+            }
         }
     }
 }

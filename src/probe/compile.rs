@@ -168,7 +168,10 @@ impl Compiler<'_> {
         otherwise: &[Command],
     ) -> Result<bool, NotCompiled> {
         let here = |reason| at(command, reason);
-        self.op(Op::Command { index: command.index }).map_err(here)?;
+        self.op(Op::Command {
+            index: command.index,
+        })
+        .map_err(here)?;
         let truth = self.truth(condition).map_err(here)?;
         let to_otherwise = self.jump_if_zero(truth).map_err(here)?;
         let before = self.knowledge();
@@ -205,13 +208,17 @@ impl Compiler<'_> {
             Statement::Examine { spec, address } => self.examine(*spec, address.as_ref())?,
             Statement::Set(expr) => self.effect(expr)?,
             Statement::Hexdump { address, length } => self.hexdump(address, length)?,
-            Statement::Silent => return Err("`silent' is a command only in front of all others".into()),
+            Statement::Silent => {
+                return Err("`silent' is a command only in front of all others".into());
+            }
             Statement::Continue(None) => {
                 let jump = self.jump()?;
                 self.ends.push(jump);
                 return Ok(false);
             }
-            Statement::Continue(Some(_)) => return Err("`continue' with a count changes the breakpoint".into()),
+            Statement::Continue(Some(_)) => {
+                return Err("`continue' with a count changes the breakpoint".into());
+            }
             Statement::While { .. } | Statement::Break | Statement::Next => {
                 return Err("a loop has no bound".into());
             }
@@ -273,7 +280,10 @@ impl Compiler<'_> {
     }
 
     fn jump_if_zero(&mut self, condition: V) -> Result<usize, Reason> {
-        self.op(Op::JumpIfZero { condition, target: 0 })
+        self.op(Op::JumpIfZero {
+            condition,
+            target: 0,
+        })
     }
 
     /// The jump at `op` goes to what is emitted next.

@@ -9,7 +9,11 @@ impl fmt::Display for Program {
         for (number, op) in self.ops.iter().enumerate() {
             writeln!(f, "{number:5}  {}", line(op))?;
         }
-        let writes = if self.capabilities.writes { ", writes" } else { "" };
+        let writes = if self.capabilities.writes {
+            ", writes"
+        } else {
+            ""
+        };
         writeln!(f, "       {} values{writes}", self.values)
     }
 }
@@ -37,7 +41,11 @@ fn line(op: &Op) -> String {
             b,
             width,
             signed,
-        } => format!("{to} = {a} {} {b} as {}", symbol(*op), kind(*width, *signed)),
+        } => format!(
+            "{to} = {a} {} {b} as {}",
+            symbol(*op),
+            kind(*width, *signed)
+        ),
         Op::Unary {
             to,
             op,
@@ -80,7 +88,11 @@ fn line(op: &Op) -> String {
             maximum,
             unit.bytes()
         ),
-        Op::Store { address, from, width } => format!("store {} [{address}] = {from}", kind(*width, false)),
+        Op::Store {
+            address,
+            from,
+            width,
+        } => format!("store {} [{address}] = {from}", kind(*width, false)),
         Op::SetRegister { register, from } => format!("register {} = {from}", lower(register)),
         Op::SetVariable { variable, from } => format!("variable {variable} = {from}"),
         Op::Jump { target } => format!("jump {target}"),

@@ -121,7 +121,10 @@ impl Builder {
         self.words[2] = pair(header.pid as u32, header.tid as u32);
         self.words[3] = header.cpu.map_or(0, |cpu| 1 << 32 | u64::from(cpu));
         self.words[4] = pair(u32::from(header.probe), header.site);
-        self.words[5] = pair(fault | u32::from(header.hit) << 8, u32::from(header.command));
+        self.words[5] = pair(
+            fault | u32::from(header.hit) << 8,
+            u32::from(header.command),
+        );
         self.words[6] = at;
         self.words[7..HEADER_WORDS].copy_from_slice(&header.registers.0);
         &self.words

@@ -71,7 +71,9 @@ impl Ahead {
             let offset = address.checked_sub(*start)?;
             let inside = offset.checked_add(length as u64)? <= *have as u64;
             let from = at + offset as usize;
-            inside.then(|| self.bytes.get(from..from + length)).flatten()
+            inside
+                .then(|| self.bytes.get(from..from + length))
+                .flatten()
         })
     }
 
@@ -284,10 +286,13 @@ impl Target {
 
     fn write_slot(&mut self, at: u64, address: u64) -> Result<u64, Failure> {
         let site = self.sites.get(at).ok_or(Failure::NoTarget)?;
-        let code = site.displaced.slot(address).map_err(|why| Failure::Instruction {
-            address: at,
-            why: why.to_string(),
-        })?;
+        let code = site
+            .displaced
+            .slot(address)
+            .map_err(|why| Failure::Instruction {
+                address: at,
+                why: why.to_string(),
+            })?;
         self.memory
             .write_text(address, &code.code)
             .map_err(|address| Failure::Memory { address })?;
@@ -301,7 +306,8 @@ impl Target {
         let _ = self.sites.take_out(&self.memory, at);
         if let Some(site) = id {
             let target = self.id;
-            self.front.event(Event::SiteLost { target, site, why }, None);
+            self.front
+                .event(Event::SiteLost { target, site, why }, None);
         }
         self.back_to(stopped, registers, at);
     }
@@ -442,10 +448,7 @@ impl Machine for HitMachine<'_> {
     }
 
     fn variable(&mut self, variable: u16) -> u64 {
-        let value = self
-            .counters
-            .variable(variable)
-            .load(Ordering::Relaxed);
+        let value = self.counters.variable(variable).load(Ordering::Relaxed);
         self.builder.variable(variable, value);
         value
     }
@@ -501,7 +504,9 @@ impl Machine for HitMachine<'_> {
             }
             let chunk = &self.chunk[..readable];
             taken.extend_from_slice(chunk);
-            let zero = taken.chunks_exact(unit).position(|c| c.iter().all(|b| *b == 0));
+            let zero = taken
+                .chunks_exact(unit)
+                .position(|c| c.iter().all(|b| *b == 0));
             if let Some(zero) = zero {
                 taken.truncate((zero + 1) * unit);
                 ended = true;
@@ -510,7 +515,11 @@ impl Machine for HitMachine<'_> {
                 break;
             }
         }
-        let asked = if ended { taken.len() } else { taken.len() + unit };
+        let asked = if ended {
+            taken.len()
+        } else {
+            taken.len() + unit
+        };
         self.builder.memory(address, asked as u64, &taken);
         Ok(address.wrapping_add(taken.len() as u64))
     }

@@ -165,7 +165,10 @@ struct Strings {
 impl Strings {
     fn new(launch: &Launch) -> Option<Strings> {
         let all = |strings: &[Vec<u8>]| -> Option<Vec<CString>> {
-            strings.iter().map(|s| CString::new(s.clone()).ok()).collect()
+            strings
+                .iter()
+                .map(|s| CString::new(s.clone()).ok())
+                .collect()
         };
         let pointers = |strings: &[CString]| {
             let pointers = strings.iter().map(|s| s.as_ptr());

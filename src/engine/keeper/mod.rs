@@ -76,12 +76,8 @@ impl Front {
 /// target was left.
 pub fn main() -> ExitCode {
     // SAFETY: the front made these two descriptors for us; nothing else owns them.
-    let (socket, counters) = unsafe {
-        (
-            OwnedFd::from_raw_fd(SOCKET),
-            OwnedFd::from_raw_fd(COUNTERS),
-        )
-    };
+    let (socket, counters) =
+        unsafe { (OwnedFd::from_raw_fd(SOCKET), OwnedFd::from_raw_fd(COUNTERS)) };
     let inheritance = settle();
     let Ok(counters) = Counters::open(File::from(counters)) else {
         return ExitCode::FAILURE;
@@ -208,7 +204,8 @@ impl Control {
                     .get(&target)
                     .is_some_and(|tracer| tracer.order(Order::Request(sequence, request)));
                 if !sent {
-                    self.front.reply(sequence, Answer::Failed(Failure::NoTarget));
+                    self.front
+                        .reply(sequence, Answer::Failed(Failure::NoTarget));
                 }
             }
         }

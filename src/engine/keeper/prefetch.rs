@@ -74,7 +74,10 @@ impl Plan {
     }
 
     /// The ranges for these registers: address and length.
-    pub fn ranges<'a>(&'a self, registers: &'a Registers) -> impl Iterator<Item = (u64, usize)> + 'a {
+    pub fn ranges<'a>(
+        &'a self,
+        registers: &'a Registers,
+    ) -> impl Iterator<Item = (u64, usize)> + 'a {
         self.ranges.iter().filter_map(|range| {
             let address = range.address.value(registers);
             let mut length = range.length.value(registers).min(range.most);
@@ -146,11 +149,7 @@ fn value(values: &[Option<Linear>], v: V) -> Option<Linear> {
 }
 
 /// The value an op makes, if it makes one.
-fn linear(
-    op: &Op,
-    values: &[Option<Linear>],
-    written: &[Register],
-) -> Option<(V, Option<Linear>)> {
+fn linear(op: &Op, values: &[Option<Linear>], written: &[Register]) -> Option<(V, Option<Linear>)> {
     Some(match *op {
         Op::Const { to, value } => (to, Some(Linear::constant(value))),
         Op::Register { to, register } => {
@@ -169,7 +168,14 @@ fn linear(
         } => {
             let from = value(values, from);
             let whole = width == Width::W8;
-            (to, if whole { from } else { from.and_then(|v| cut(v, width, signed)) })
+            (
+                to,
+                if whole {
+                    from
+                } else {
+                    from.and_then(|v| cut(v, width, signed))
+                },
+            )
         }
         Op::Binary {
             to,

@@ -80,7 +80,10 @@ impl Target {
         };
         let at = site.address;
         let slot_start = registers.pc() - offset;
-        let position = site.slot.as_ref().and_then(|slot| slot.code.position(offset));
+        let position = site
+            .slot
+            .as_ref()
+            .and_then(|slot| slot.code.position(offset));
         let steps = !site.displaced.is_syscall();
         if position == Some(Position::NotExecuted) && !synchronous(info) && steps {
             return self.finish_instruction(stopped, info);
@@ -112,7 +115,9 @@ impl Target {
         let (stopped, other) = match stop {
             Stop::Signal(stopped, libc::SIGTRAP) => (stopped, 0),
             Stop::Signal(stopped, signal) => (stopped, signal),
-            Stop::Group(stopped) | Stop::Interrupted(stopped) | Stop::Event(stopped) => (stopped, 0),
+            Stop::Group(stopped) | Stop::Interrupted(stopped) | Stop::Event(stopped) => {
+                (stopped, 0)
+            }
             Stop::Cloned(stopped) | Stop::Exec(stopped) => (stopped, 0),
             Stop::Exited(_) | Stop::Killed(_) | Stop::Nothing => {
                 self.threads.remove(&tid);
@@ -141,7 +146,10 @@ impl Target {
     /// takes an "ignore" away. `None`: the thread is gone.
     pub(super) fn repair_signal_state(&mut self, stopped: Stopped) -> Option<Stopped> {
         let tid = stopped.tid();
-        let blocked = self.threads.get(&tid).is_some_and(|thread| thread.trap_blocked);
+        let blocked = self
+            .threads
+            .get(&tid)
+            .is_some_and(|thread| thread.trap_blocked);
         if blocked && let Ok(mask) = sys::signal_mask(tid) {
             let _ = sys::set_signal_mask(tid, mask | TRAP_BIT);
         }
@@ -152,7 +160,8 @@ impl Target {
         if !repaired && stopped.is_some() {
             let target = self.id;
             let tid = Tid(tid);
-            self.front.event(Event::SignalStateChanged { target, tid }, None);
+            self.front
+                .event(Event::SignalStateChanged { target, tid }, None);
         }
         stopped
     }

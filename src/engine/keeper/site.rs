@@ -98,11 +98,10 @@ impl Sites {
         if found.is_empty() || found != spec.code {
             return Err(Failure::Foreign { address, found });
         }
-        let displaced =
-            Displaced::decode(&found, address).map_err(|why| Failure::Instruction {
-                address,
-                why: why.to_string(),
-            })?;
+        let displaced = Displaced::decode(&found, address).map_err(|why| Failure::Instruction {
+            address,
+            why: why.to_string(),
+        })?;
         memory
             .write_text(address, &[INT3])
             .map_err(|address| Failure::Memory { address })?;

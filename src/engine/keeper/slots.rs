@@ -81,7 +81,9 @@ impl SlotPages {
                 });
                 Ok(())
             }
-            Ok(answer) => Err(io::Error::from_raw_os_error((answer as i64).wrapping_neg() as i32)),
+            Ok(answer) => Err(io::Error::from_raw_os_error(
+                (answer as i64).wrapping_neg() as i32
+            )),
             Err(error) => Err(error),
         };
         match (stopped, result) {
@@ -92,9 +94,8 @@ impl SlotPages {
 
     fn prepare(&mut self, pid: i32, memory: &Memory, site: u64) -> io::Result<(u64, u64)> {
         let maps = mappings(pid)?;
-        let address = free_page(&maps, site).ok_or_else(|| {
-            io::Error::other("no free page within reach of the site's module")
-        })?;
+        let address = free_page(&maps, site)
+            .ok_or_else(|| io::Error::other("no free page within reach of the site's module"))?;
         let instruction = self
             .instruction(pid, memory)
             .ok_or_else(|| io::Error::other("the target has no syscall instruction"))?;
@@ -121,7 +122,10 @@ impl SlotPages {
         memory
             .read(start, &mut tail)
             .map_err(|at| io::Error::other(format!("{at:#x} is unreadable")))?;
-        let used = tail.iter().rposition(|byte| *byte != 0).map_or(0, |at| at + 1);
+        let used = tail
+            .iter()
+            .rposition(|byte| *byte != 0)
+            .map_or(0, |at| at + 1);
         let next = (start + used as u64).next_multiple_of(STRIDE) + STRIDE;
         if next + STRIDE > text.end {
             return Err(io::Error::other("no room behind the module's text"));

@@ -138,7 +138,12 @@ pub fn signal_info(tid: i32) -> io::Result<libc::siginfo_t> {
     let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
     // SAFETY: the kernel writes one `siginfo_t`; all-zero is a valid one before that.
     unsafe {
-        check(libc::ptrace(libc::PTRACE_GETSIGINFO, tid, 0, info.as_mut_ptr()))?;
+        check(libc::ptrace(
+            libc::PTRACE_GETSIGINFO,
+            tid,
+            0,
+            info.as_mut_ptr(),
+        ))?;
         Ok(info.assume_init())
     }
 }
@@ -291,9 +296,8 @@ pub fn read_vectored(pid: i32, ranges: &[Remote], buf: &mut [u8]) -> io::Result<
     };
     // SAFETY: the kernel writes at most `buf.len()` bytes into `buf`; the remote addresses are
     // looked up in the other process.
-    let read = unsafe {
-        libc::process_vm_readv(pid, &local, 1, ranges.as_ptr(), ranges.len() as u64, 0)
-    };
+    let read =
+        unsafe { libc::process_vm_readv(pid, &local, 1, ranges.as_ptr(), ranges.len() as u64, 0) };
     check(read as libc::c_long).map(|bytes| bytes as usize)
 }
 

@@ -89,7 +89,10 @@ impl Target {
             memory,
             sites: Sites::default(),
             slots: SlotPages::default(),
-            threads: threads.into_iter().map(|thread| (thread.tid, thread)).collect(),
+            threads: threads
+                .into_iter()
+                .map(|thread| (thread.tid, thread))
+                .collect(),
             births: HashMap::new(),
             signals: parts.signals,
             trap_ignored: false,
@@ -153,7 +156,8 @@ impl Target {
                 return self.interrupt_finished();
             }
             Request::Registers { tid, .. } => self.with_held(tid, |stop| {
-                stop.registers().map(|regs| Answer::Registers(Box::new(regs)))
+                stop.registers()
+                    .map(|regs| Answer::Registers(Box::new(regs)))
             }),
             Request::SetRegisters { tid, registers, .. } => self.with_held(tid, |stop| {
                 stop.set_registers(&registers).map(|()| Answer::Done)
@@ -275,7 +279,11 @@ impl Target {
             return;
         };
         let bit = 1_u64 << (signal - 1).clamp(0, 63);
-        let passed = if self.signals.pass & bit == 0 { 0 } else { signal };
+        let passed = if self.signals.pass & bit == 0 {
+            0
+        } else {
+            signal
+        };
         if self.signals.stop & bit == 0 {
             return self.go(stopped, passed);
         }
@@ -456,8 +464,13 @@ impl Target {
         self.threads.insert(tid, Thread::new(tid, process, blocked));
         if process == self.pid {
             let target = self.id;
-            self.front
-                .event(Event::ThreadStarted { target, tid: Tid(tid) }, None);
+            self.front.event(
+                Event::ThreadStarted {
+                    target,
+                    tid: Tid(tid),
+                },
+                None,
+            );
         }
         self.stands(stopped, false);
     }
@@ -528,8 +541,13 @@ impl Target {
             return self.front.event(event, None);
         }
         if known {
-            self.front
-                .event(Event::ThreadExited { target, tid: Tid(tid) }, None);
+            self.front.event(
+                Event::ThreadExited {
+                    target,
+                    tid: Tid(tid),
+                },
+                None,
+            );
         }
         self.interrupt_finished();
     }

@@ -62,9 +62,10 @@ impl Compiler<'_> {
                 let length = self.wide(Binary::Mul, count.v, size)?;
                 self.capture(address, length)
             }
-            Expr::Unary(UnaryOp::Plus | UnaryOp::Neg | UnaryOp::Not | UnaryOp::LogicalNot, operand) => {
-                self.needs(operand)
-            }
+            Expr::Unary(
+                UnaryOp::Plus | UnaryOp::Neg | UnaryOp::Not | UnaryOp::LogicalNot,
+                operand,
+            ) => self.needs(operand),
             Expr::Cast(_, operand) | Expr::Reinterpret(_, operand) => {
                 match self.type_of(operand)?.kind() {
                     Kind::Array { .. } => self.own_address(operand).map(drop),
@@ -82,7 +83,9 @@ impl Compiler<'_> {
                 self.needs(a)?;
                 self.needs(b)
             }
-            Expr::Variable(name) if self.scope.variable_type(name).is_none() => self.number(expr).map(drop),
+            Expr::Variable(name) if self.scope.variable_type(name).is_none() => {
+                self.number(expr).map(drop)
+            }
             _ => Err(format!("values of type `{ty}' are computed by the front")),
         }
     }
@@ -196,7 +199,11 @@ impl Compiler<'_> {
     }
 
     /// `x`.
-    pub(super) fn examine(&mut self, spec: Option<Spec>, address: Option<&Expr>) -> Result<(), Reason> {
+    pub(super) fn examine(
+        &mut self,
+        spec: Option<Spec>,
+        address: Option<&Expr>,
+    ) -> Result<(), Reason> {
         let Some(Spec {
             count,
             format: Some(format),
@@ -224,7 +231,11 @@ impl Compiler<'_> {
             's' => Some('b'),
             _ => size.filter(|size| *size != '?'),
         };
-        let known = if count == 0 { None } else { self.examined.clone() };
+        let known = if count == 0 {
+            None
+        } else {
+            self.examined.clone()
+        };
         if let Some(examined) = known {
             self.scope.learn("_", examined.ty.pointer());
             if examined.value {
@@ -240,11 +251,16 @@ impl Compiler<'_> {
             'w' => Width::W4,
             _ => Width::W1,
         };
-        let count = u32::try_from(count).map_err(|_| "strings are searched backward by the front")?;
+        let count =
+            u32::try_from(count).map_err(|_| "strings are searched backward by the front")?;
         if count > STRINGS_MAX {
             return Err(format!("more than {STRINGS_MAX} strings"));
         }
-        let letter = if size == 'g' || size == '?' { 'b' } else { size };
+        let letter = if size == 'g' || size == '?' {
+            'b'
+        } else {
+            size
+        };
         let mut at = address;
         for _ in 0..count {
             self.examined = Some(Examined {
@@ -331,8 +347,10 @@ fn character(ty: &Type) -> Option<Width> {
 fn has_parts(expr: &Expr) -> bool {
     matches!(
         expr,
-        Expr::Unary(UnaryOp::Plus | UnaryOp::Neg | UnaryOp::Not | UnaryOp::LogicalNot, _)
-            | Expr::Cast(..)
+        Expr::Unary(
+            UnaryOp::Plus | UnaryOp::Neg | UnaryOp::Not | UnaryOp::LogicalNot,
+            _
+        ) | Expr::Cast(..)
             | Expr::Binary(..)
             | Expr::Comma(..)
     )

@@ -52,7 +52,11 @@ impl Compiler<'_> {
     fn decayed(&mut self, expr: &Expr) -> Result<Number, Reason> {
         let ty = self.type_of(expr)?;
         let target = match ty.kind() {
-            Kind::Array { element, vector: false, .. } => element,
+            Kind::Array {
+                element,
+                vector: false,
+                ..
+            } => element,
             Kind::Function { .. } => &ty,
             _ => return self.number(expr),
         };
@@ -77,7 +81,9 @@ impl Compiler<'_> {
             }
             Expr::Symbol { name, .. } => match self.type_of(expr)?.kind() {
                 Kind::Function { .. } => self.decayed(expr),
-                _ => Err(format!("'{name}' has unknown type; cast it to its declared type")),
+                _ => Err(format!(
+                    "'{name}' has unknown type; cast it to its declared type"
+                )),
             },
             Expr::Argument(number) => self.argument(*number, expr),
             Expr::Special(what) => {
@@ -121,10 +127,14 @@ impl Compiler<'_> {
                 Ok(Number { v, ty })
             }
             Expr::Internal(function, arguments) => self.big_endian(*function, arguments, expr),
-            Expr::HistoryBack(_) | Expr::HistoryNumber(_) => Err("the value history is the front's".into()),
+            Expr::HistoryBack(_) | Expr::HistoryNumber(_) => {
+                Err("the value history is the front's".into())
+            }
             Expr::Call(..) => Err("functions of the target are not called".into()),
             Expr::Float { .. } => Err("floating point is computed by the front".into()),
-            Expr::String { .. } | Expr::Array(_) | Expr::Repeat(..) => Err("arrays are computed by the front".into()),
+            Expr::String { .. } | Expr::Array(_) | Expr::Repeat(..) => {
+                Err("arrays are computed by the front".into())
+            }
             Expr::Member(..) | Expr::Arrow(..) => Err("members are computed by the front".into()),
             Expr::Type(_) => Err("Attempt to use a type name as an expression".into()),
         }
@@ -142,7 +152,10 @@ impl Compiler<'_> {
             }
             if examined.value {
                 let at = Where::Memory(address);
-                return self.fetch(&Place { at, ty: examined.ty });
+                return self.fetch(&Place {
+                    at,
+                    ty: examined.ty,
+                });
             }
         }
         match (self.scope.variable_type(name), short_form(name)) {
@@ -170,7 +183,9 @@ impl Compiler<'_> {
             return Err("arguments are in their places at a function's entry only".into());
         }
         let ty = self.type_of(expr)?;
-        let index = number.checked_sub(1).ok_or("arguments are counted from 1")?;
+        let index = number
+            .checked_sub(1)
+            .ok_or("arguments are counted from 1")?;
         if let Some(&register) = ARGUMENTS.get(index as usize) {
             let v = self.emit(|to| Op::Register { to, register })?;
             return Ok(Number { v, ty });
@@ -183,7 +198,12 @@ impl Compiler<'_> {
         self.fetch(&Place { at, ty })
     }
 
-    fn big_endian(&mut self, function: Internal, arguments: &[Expr], expr: &Expr) -> Result<Number, Reason> {
+    fn big_endian(
+        &mut self,
+        function: Internal,
+        arguments: &[Expr],
+        expr: &Expr,
+    ) -> Result<Number, Reason> {
         let [argument] = arguments else {
             return Err("one argument is wanted".into());
         };
@@ -228,7 +248,9 @@ impl Compiler<'_> {
         let v = if *ty.kind() == Kind::Bool {
             let no = self.is_zero(number.v, from_width)?;
             self.is_zero(no, Width::W8)?
-        } else if (wider && (signed || !from_signed)) || (width == from_width && signed == from_signed) {
+        } else if (wider && (signed || !from_signed))
+            || (width == from_width && signed == from_signed)
+        {
             number.v
         } else {
             self.cut(number.v, width, signed)?
@@ -263,7 +285,11 @@ impl Compiler<'_> {
                 self.convert(number, &ty)
             }
             UnaryOp::Neg | UnaryOp::Not => {
-                let op = if op == UnaryOp::Neg { Unary::Neg } else { Unary::Not };
+                let op = if op == UnaryOp::Neg {
+                    Unary::Neg
+                } else {
+                    Unary::Not
+                };
                 let number = self.number(operand)?;
                 let a = self.convert(number, &ty)?.v;
                 let (width, signed) = scalar(&ty)?;
@@ -291,11 +317,23 @@ impl Compiler<'_> {
     }
 
     /// `a op b`, whose type is `ty`.
-    fn arithmetic(&mut self, op: BinaryOp, a: Number, b: Number, ty: Type) -> Result<Number, Reason> {
+    fn arithmetic(
+        &mut self,
+        op: BinaryOp,
+        a: Number,
+        b: Number,
+        ty: Type,
+    ) -> Result<Number, Reason> {
         let pointers = (a.ty.is_pointer(), b.ty.is_pointer());
-        let sum = if op == BinaryOp::Sub { Binary::Sub } else { Binary::Add };
+        let sum = if op == BinaryOp::Sub {
+            Binary::Sub
+        } else {
+            Binary::Add
+        };
         let pointed = |pointer: &Type| match pointer.target() {
-            Some(to) if *to.kind() == Kind::Unknown => Err(format!("the size of `{to}' is not known")),
+            Some(to) if *to.kind() == Kind::Unknown => {
+                Err(format!("the size of `{to}' is not known"))
+            }
             Some(to) => Ok(to.size()),
             None => Ok(1),
         };
@@ -370,7 +408,11 @@ impl Compiler<'_> {
 
     /// The type that two integers are converted to.
     fn common(&self, a: &Type, b: &Type) -> Result<Type, Reason> {
-        let sum = Expr::Binary(BinaryOp::Add, Box::new(placeholder(a)), Box::new(placeholder(b)));
+        let sum = Expr::Binary(
+            BinaryOp::Add,
+            Box::new(placeholder(a)),
+            Box::new(placeholder(b)),
+        );
         self.type_of(&sum)
     }
 
@@ -404,7 +446,13 @@ impl Compiler<'_> {
         Ok(Number { v: result, ty })
     }
 
-    fn conditional(&mut self, condition: &Expr, a: &Expr, b: &Expr, expr: &Expr) -> Result<Number, Reason> {
+    fn conditional(
+        &mut self,
+        condition: &Expr,
+        a: &Expr,
+        b: &Expr,
+        expr: &Expr,
+    ) -> Result<Number, Reason> {
         let _ = self.type_of(expr)?;
         let result = self.value()?;
         let condition = self.truth(condition)?;
@@ -418,8 +466,14 @@ impl Compiler<'_> {
         self.land(end);
         // gdb does not convert the branches to one type.
         match a.ty == b.ty {
-            true => Ok(Number { v: result, ty: a.ty }),
-            false => Err(format!("the branches of `?:' have the types `{}' and `{}'", a.ty, b.ty)),
+            true => Ok(Number {
+                v: result,
+                ty: a.ty,
+            }),
+            false => Err(format!(
+                "the branches of `?:' have the types `{}' and `{}'",
+                a.ty, b.ty
+            )),
         }
     }
 
@@ -464,12 +518,20 @@ impl Compiler<'_> {
     fn step(&mut self, how: IncDec, operand: &Expr) -> Result<Number, Reason> {
         let place = self.variable_or_place(operand)?;
         let old = self.fetch(&place)?;
-        let op = if how.decrement { BinaryOp::Sub } else { BinaryOp::Add };
+        let op = if how.decrement {
+            BinaryOp::Sub
+        } else {
+            BinaryOp::Add
+        };
         let one = Number {
             v: self.constant(1)?,
             ty: Type::int(),
         };
-        let sum = Expr::Binary(op, Box::new(operand.clone()), Box::new(placeholder(&one.ty)));
+        let sum = Expr::Binary(
+            op,
+            Box::new(operand.clone()),
+            Box::new(placeholder(&one.ty)),
+        );
         let ty = self.type_of(&sum)?;
         let new = self.arithmetic(op, old.clone(), one, ty)?;
         let new = self.put(&place, new)?;

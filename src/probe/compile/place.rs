@@ -35,7 +35,9 @@ impl Compiler<'_> {
                 Home::Vector => return Err(format!("${} is a vector register", view.name)),
             },
             Expr::Variable(name) => Where::Variable(name.clone()),
-            Expr::At(_, address) | Expr::Unary(UnaryOp::Deref, address) => Where::Memory(self.address(address)?),
+            Expr::At(_, address) | Expr::Unary(UnaryOp::Deref, address) => {
+                Where::Memory(self.address(address)?)
+            }
             Expr::Index(base, index) => {
                 let base_address = self.address(base)?;
                 let element = self.type_of(expr)?;
@@ -126,9 +128,15 @@ impl Compiler<'_> {
             Where::Memory(address) => {
                 let (width, _) = scalar(&place.ty)?;
                 let address = *address;
-                self.op(Op::Store { address, from, width })?;
+                self.op(Op::Store {
+                    address,
+                    from,
+                    width,
+                })?;
             }
-            Where::Register(register, offset) => self.set_register(*register, *offset, &place.ty, from)?,
+            Where::Register(register, offset) => {
+                self.set_register(*register, *offset, &place.ty, from)?
+            }
             Where::Variable(name) => {
                 let variable = self.shared(name, &place.ty)?;
                 self.op(Op::SetVariable { variable, from })?;
@@ -139,7 +147,13 @@ impl Compiler<'_> {
     }
 
     /// Changes a register or some of its bytes, the others stay (gdb keeps them even for `$eax`).
-    fn set_register(&mut self, register: Register, offset: u8, ty: &Type, from: V) -> Result<(), Reason> {
+    fn set_register(
+        &mut self,
+        register: Register,
+        offset: u8,
+        ty: &Type,
+        from: V,
+    ) -> Result<(), Reason> {
         let (width, _) = scalar(ty)?;
         let mut whole = from;
         if width != Width::W8 {
@@ -153,7 +167,10 @@ impl Compiler<'_> {
             let rest = self.wide(Binary::And, old, keep)?;
             whole = self.wide(Binary::Or, rest, moved)?;
         }
-        self.op(Op::SetRegister { register, from: whole })?;
+        self.op(Op::SetRegister {
+            register,
+            from: whole,
+        })?;
         Ok(())
     }
 
