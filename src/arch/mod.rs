@@ -7,6 +7,23 @@ mod address;
 mod x86_64;
 
 pub use address::{FileAddress, LoadBias};
+/// The calling conventions, of functions and of the kernel.
+pub use x86_64::{
+    ARGUMENTS, Argument, INT3, RETURN_VALUE, SYSCALL, SYSCALL_ARGUMENTS, argument, find_syscall,
+};
+/// Instruction boundaries, prologues and text.
+pub use x86_64::{
+    Boundary, INSTRUCTION_MAX, Instruction, PROLOGUE_MAX, boundary, disassemble,
+    instruction_length, prologue,
+};
+/// A site's first instruction, out of line.
+pub use x86_64::{Call, Displaced, Position, RelocateError, SLOT_MAX, Slot};
+/// The registers by gdb's names.
+pub use x86_64::{
+    INFO_REGISTERS, MASK_REGISTERS, RegisterClass, RegisterName, VectorClass, eflags_text,
+    mxcsr_text, register_name, register_names, vector_class, vector_register,
+};
+/// The general registers as ptrace has them.
 pub use x86_64::{Register, Registers};
 
 pub use x86_64::{Call, Displaced, INSTRUCTION_MAX, Position, RelocateError, SLOT_MAX, Slot};

@@ -11,15 +11,16 @@ use proptest::prelude::*;
 /// How many instructions of each file are compared.
 const COUNT: usize = 20_000;
 
-fn environment_count() -> usize {
-    std::env::var("COUNT")
-        .ok()
-        .and_then(|text| text.parse().ok())
-        .unwrap_or(COUNT)
-}
+const FILES: [&str; 5] = [
+    "/lib/x86_64-linux-gnu/libc.so.6",
+    "/lib/x86_64-linux-gnu/libm.so.6",
+    "/usr/lib/x86_64-linux-gnu/libstdc++.so.6",
+    "/usr/lib/x86_64-linux-gnu/libcrypto.so.3",
+    "/bin/bash",
+];
 
 /// Compares `.text` of one file; the lines that differ, and how many there were.
-fn compare(path: &str) -> Option<(Vec<String>, usize)> {
+fn compare(path: &str, count: usize) -> Option<(Vec<String>, usize)> {
     let file = std::fs::read(path).ok()?;
     let object = object::File::parse(&*file).ok()?;
     let section = object.section_by_name(".text")?;
@@ -27,13 +28,13 @@ fn compare(path: &str) -> Option<(Vec<String>, usize)> {
     let code = section.data().ok()?;
     let output = Command::new("gdb")
         .args(["-nx", "-batch", "-ex", "set width 0", "-ex"])
-        .arg(format!("x/{}i {start:#x}", environment_count()))
+        .arg(format!("x/{}i {start:#x}", count))
         .arg(path)
         .output()
         .ok()?;
     let output = String::from_utf8_lossy(&output.stdout).into_owned();
     let mut wrong = Vec::new();
-    let mut count = 0;
+    let mut compared = 0;
     for line in output.lines() {
         let Some((head, expected)) = line.split_once(":\t") else {
             continue;
@@ -46,7 +47,7 @@ fn compare(path: &str) -> Option<(Vec<String>, usize)> {
         let Some(bytes) = code.get((address - start) as usize..) else {
             break;
         };
-        count += 1;
+        compared += 1;
         let symbols = symbols(expected);
         let ours = disassemble(bytes, address, &|address| symbols.get(&address).cloned());
         let ours = ours.map(|ours| ours.text).unwrap_or_default();
@@ -61,7 +62,7 @@ fn compare(path: &str) -> Option<(Vec<String>, usize)> {
             ));
         }
     }
-    Some((wrong, count))
+    Some((wrong, compared))
 }
 
 /// The `0x… <name>` of a line: gdb's symbols are not what is compared here.
@@ -77,35 +78,41 @@ fn symbols(line: &str) -> HashMap<u64, String> {
     symbols
 }
 
+fn has_gdb() -> bool {
+    let found = Command::new("gdb").arg("--version").output().is_ok();
+    if !found {
+        println!("skipped: there is no gdb to compare with");
+    }
+    found
+}
+
 #[test]
 fn the_text_is_gdbs() {
-    if Command::new("gdb").arg("--version").output().is_err() {
-        println!("skipped: there is no gdb to compare with");
+    if !has_gdb() {
         return;
     }
-    let mut compared = 0;
-    for path in [
-        "/lib/x86_64-linux-gnu/libc.so.6",
-        "/lib/x86_64-linux-gnu/libm.so.6",
-        "/usr/lib/x86_64-linux-gnu/libstdc++.so.6",
-        "/usr/lib/x86_64-linux-gnu/libcrypto.so.3",
-        "/bin/bash",
-    ] {
-        let Some((wrong, count)) = compare(path) else {
+    for path in FILES {
+        let Some((wrong, count)) = compare(path, COUNT) else {
             println!("skipped: {path} cannot be read");
             continue;
         };
-        compared += count;
-        println!("{path}: {} of {count} differ", wrong.len());
-        if std::env::var("COUNT").is_ok() {
-            for line in &wrong {
+        assert!(wrong.len() * 1000 <= count, "{path}: {}", wrong.join("\n"));
+    }
+}
+
+/// Prints what differs, for `TRAPLINE_DISASSEMBLE="FILE…"`, in all of the files' text.
+#[test]
+#[ignore = "a tool to look for differences, not a test"]
+fn differences() {
+    let files = std::env::var("TRAPLINE_DISASSEMBLE").unwrap_or_default();
+    for path in files.split_whitespace() {
+        if let Some((wrong, count)) = compare(path, 1_000_000) {
+            println!("{path}: {} of {count} differ", wrong.len());
+            for line in wrong {
                 println!("{line}");
             }
-        } else {
-            assert!(wrong.len() * 1000 <= count, "{path}: {}", wrong.join("\n"));
         }
     }
-    println!("{compared} lines compared");
 }
 
 proptest! {

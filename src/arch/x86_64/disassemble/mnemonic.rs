@@ -1,6 +1,6 @@
 //! The mnemonics that gdb spells in another way than the decoder's formatter.
 
-use iced_x86::{Instruction as Decoded, Mnemonic, OpKind};
+use iced_x86::{EncodingKind, Instruction as Decoded, Mnemonic, OpKind};
 
 use super::prefix;
 
@@ -18,10 +18,27 @@ pub fn spelled(decoded: &Decoded, bytes: &[u8], name: String) -> String {
         "lretl" => "lret".to_owned(),
         "iretl" => "iret".to_owned(),
         _ if decoded.mnemonic() == Mnemonic::Reservednop => reserved_nop(decoded).to_owned(),
+        // Newer than the EVEX form of the same name, which is therefore the one without a word.
+        _ if decoded.encoding() == EncodingKind::VEX && came_with_evex(decoded.mnemonic()) => {
+            format!("{{vex}} {name}")
+        }
         _ if decoded.is_jcc_short_or_near() => name + hint(bytes),
         _ if decoded.mnemonic() == Mnemonic::Sal => name.replacen("sal", "shl", 1),
         _ => name,
     }
+}
+
+/// AVX-VNNI and AVX-IFMA.
+fn came_with_evex(mnemonic: Mnemonic) -> bool {
+    matches!(
+        mnemonic,
+        Mnemonic::Vpdpbusd
+            | Mnemonic::Vpdpbusds
+            | Mnemonic::Vpdpwssd
+            | Mnemonic::Vpdpwssds
+            | Mnemonic::Vpmadd52luq
+            | Mnemonic::Vpmadd52huq
+    )
 }
 
 /// Opcodes 0F 0D and 0F 18 to 0F 1F without another meaning.
