@@ -402,7 +402,7 @@ impl Run<'_> {
 }
 
 /// The type that gdb gives an item; `$_` points to it.
-fn item_type(format: char, size: char) -> Type {
+pub(crate) fn item_type(format: char, size: char) -> Type {
     match (format, size) {
         ('s', 'h') => Type::named("char16_t", 2, Kind::Char { signed: false }),
         ('s', 'w') => Type::named("char32_t", 4, Kind::Char { signed: false }),

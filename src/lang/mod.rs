@@ -27,6 +27,8 @@ pub(crate) use scope::{Scope, ScopeError, Symbol, SymbolKind, Unreadable};
 pub(crate) use types::{Kind, Type};
 pub(crate) use value::{Place, Value};
 
+#[cfg(test)]
+mod against_gdb;
 mod big;
 mod convert;
 pub(crate) mod eval;
