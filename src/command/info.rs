@@ -31,10 +31,9 @@ pub fn registers(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
     let names: Vec<&str> = if named {
         call.arguments.split_ascii_whitespace().collect()
     } else {
-        let bases = ["fs_base", "gs_base"];
         let masks = crate::arch::MASK_REGISTERS;
         let general = crate::arch::INFO_REGISTERS.into_iter();
-        general.chain(bases).chain(masks).collect()
+        general.chain(masks).collect()
     };
     for name in names {
         let name = name.strip_prefix('$').unwrap_or(name);

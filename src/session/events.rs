@@ -127,7 +127,7 @@ impl Session {
             if self.targets.is_empty() {
                 return Ok(Wake::Ended);
             }
-            if self.output.is_closed() || must_end() || until.is_some_and(|u| Instant::now() >= u) {
+            if self.limit == Some(0) || self.output.is_closed() || must_end() || until.is_some_and(|u| Instant::now() >= u) {
                 return Ok(Wake::Interrupted);
             }
             if interrupted() {
@@ -284,6 +284,7 @@ impl Session {
         match stop.reason {
             Reason::Probe { probe, .. } if probe == INTERNAL => {
                 self.libraries_changed(index)?;
+                self.return_from_linker(index, stop.tid);
                 self.pass_by(index, stop.tid, all_stand)?;
                 Ok(None)
             }
@@ -327,7 +328,8 @@ impl Session {
         };
         let asks = hit
             .iter()
-            .all(|n| self.probes.get(*n).is_some_and(super::plan::continues));
+            .all(|n| self.probes.get(*n).is_some_and(super::plan::continues))
+            || self.show.never_stops();
         if !asks {
             self.stand(index)?;
             self.announce_threads(index);

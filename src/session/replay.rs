@@ -248,7 +248,7 @@ impl Session {
             wall_ns: header.wall_ns,
             pid: header.pid as u32,
             tid: header.tid as u32,
-            comm: process::thread_name(header.pid, header.tid),
+            comm: self.comm(index, header.pid, Tid(header.tid)),
             cpu: header.cpu,
             probe: probe.number,
             site,
@@ -263,6 +263,22 @@ impl Session {
                 .map(String::from)
                 .collect(),
             fault,
+        }
+    }
+
+    /// The name of a thread, or what its process runs if it is gone.
+    fn comm(&self, index: usize, pid: i32, tid: Tid) -> String {
+        let target = &self.targets[index];
+        let known = target.threads.get(tid).map(|t| t.name.clone());
+        let name = process::thread_name(pid, tid.0);
+        match (name.is_empty(), known) {
+            (false, _) => name,
+            (true, Some(known)) if !known.is_empty() => known,
+            _ => {
+                let file = target.program.file_name().unwrap_or_default();
+                // As the kernel cuts it (TASK_COMM_LEN).
+                file.to_string_lossy().chars().take(15).collect()
+            }
         }
     }
 
