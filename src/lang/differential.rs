@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use object::{Object, ObjectSection, ObjectSymbol, SectionFlags, SymbolKind as ElfKind};
+use object::{Object, ObjectSection, ObjectSymbol, SymbolKind as ElfKind};
 
 use super::scope::{Scope, ScopeError, Special, Symbol, SymbolKind, Unreadable};
 use super::{Value, evaluate, parse, print_value, type_of};
@@ -174,10 +174,7 @@ impl Snapshot {
         let mut memory = Vec::new();
         let mut sections = Vec::new();
         for section in elf.sections() {
-            let SectionFlags::Elf { sh_flags } = section.flags() else {
-                continue;
-            };
-            if sh_flags & u64::from(object::elf::SHF_ALLOC) == 0 {
+            if section.address() == 0 {
                 continue;
             }
             let first = section.address().wrapping_add(bias);
