@@ -51,6 +51,9 @@ impl Scope for Snapshot {
     }
 
     fn write(&mut self, address: u64, bytes: &[u8]) -> Result<(), ScopeError> {
+        if self.registers.is_none() {
+            return Err(Unreadable { address }.into());
+        }
         for (i, byte) in bytes.iter().enumerate() {
             let at = address.wrapping_add(i as u64);
             let found = self.memory.iter_mut().find_map(|(first, bytes)| {
@@ -89,6 +92,9 @@ impl Scope for Snapshot {
             .find(|(first, last)| (*first..*last).contains(&address))?;
         let before = self.symbols.iter().filter(|s| s.0 <= address);
         let nearest = before.max_by_key(|s| s.0)?;
+        if nearest.3.size != 0 && address - nearest.0 >= nearest.3.size {
+            return None;
+        }
         Some((nearest.2.clone(), address - nearest.0))
     }
 
@@ -319,10 +325,11 @@ fn compare(source: &str, compiler: &str, stop: Option<&str>) {
 
 /// An exception may take or not take a number of the history.
 fn without_number(text: &str) -> String {
-    match text.split_once(" = ") {
+    let line = |line: &str| match line.split_once(" = ") {
         Some((number, rest)) if number.starts_with('$') => rest.to_owned(),
-        _ => text.to_owned(),
-    }
+        _ => line.to_owned(),
+    };
+    text.lines().map(line).collect::<Vec<_>>().join("\n")
 }
 
 #[test]
