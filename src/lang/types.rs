@@ -418,6 +418,7 @@ impl Type {
             } => {
                 let count = count.map(|n| n.to_string()).unwrap_or_default();
                 let tail = match vector {
+                    true if inside.is_empty() => format!("__attribute__ ((vector_size({count})))"),
                     true => format!(" __attribute__ ((vector_size({count})))"),
                     false => format!("[{count}]"),
                 };
