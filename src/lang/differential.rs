@@ -103,7 +103,7 @@ impl Scope for Snapshot {
         let found = self
             .symbols
             .iter()
-            .find(|s| s.2 == name && s.0 == address - offset)?;
+            .rfind(|s| s.2 == name && s.0 == address - offset)?;
         Some((found.1.clone(), offset))
     }
 

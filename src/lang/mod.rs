@@ -26,6 +26,8 @@ pub(crate) mod format;
 pub(crate) mod format_string;
 mod lexer;
 mod literal;
+#[cfg(test)]
+mod no_panic;
 pub(crate) mod number;
 mod operate;
 pub(crate) mod parse;
