@@ -37,6 +37,8 @@ pub(crate) mod format;
 pub(crate) mod format_string;
 mod lexer;
 mod literal;
+#[cfg(test)]
+mod no_panic;
 pub(crate) mod number;
 mod operate;
 pub(crate) mod parse;
@@ -45,7 +47,7 @@ pub(crate) mod place;
 pub(crate) mod registers;
 
 pub(crate) use eval::{evaluate, type_of};
-pub(crate) use format::{format_scalar, print_value, symbolic};
+pub(crate) use format::{format_scalar, linkage_symbolic, print_value, symbolic};
 pub(crate) use operate::{common, promoted};
 pub(crate) use parse::{parse, parse_argument, parse_type};
 
