@@ -296,7 +296,22 @@ fn compare(name: &str, commands: Vec<String>) {
     for (command, theirs) in commands.iter().zip(&outputs) {
         let ours = run_here(command, &mut scope, &mut state);
         if ours != *theirs {
-            different.push(format!("{command}\n  gdb:  {theirs:?}\n  here: {ours:?}"));
+            let same = ours
+                .chars()
+                .zip(theirs.chars())
+                .take_while(|(a, b)| a == b)
+                .count();
+            let rest = |text: &str| {
+                text.chars()
+                    .skip(same.saturating_sub(20))
+                    .take(120)
+                    .collect::<String>()
+            };
+            different.push(format!(
+                "{command}\n  gdb:  {:?}\n  here: {:?}",
+                rest(theirs),
+                rest(&ours)
+            ));
         }
     }
     let _ = std::fs::remove_dir_all(&directory);
