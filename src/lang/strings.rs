@@ -157,17 +157,23 @@ impl Writer {
         let mut rest = bytes;
         let (mut open, mut first) = (false, true);
         while !rest.is_empty() {
-            let (piece, length) = self.decode(rest);
-            let raw = &rest[..length];
+            let (piece, length) = self.next(rest);
+            let raw = match piece {
+                Piece::Incomplete => &rest[rest.len() - length..],
+                _ => &rest[..length],
+            };
             let mut count = 1;
             if piece != Piece::Incomplete {
                 while rest[count * length..].starts_with(raw)
-                    && self.decode(&rest[count * length..]).0 == piece
+                    && self.next(&rest[count * length..]).0 == piece
                 {
                     count += 1;
                 }
             }
-            rest = &rest[count * length..];
+            rest = match piece {
+                Piece::Incomplete => &[],
+                _ => &rest[count * length..],
+            };
             let single = piece != Piece::Incomplete && count <= REPEATS;
             if open && !single {
                 self.out.push('"');
@@ -194,6 +200,19 @@ impl Writer {
         }
         if open {
             self.out.push('"');
+        }
+    }
+
+    /// The next piece of `bytes`, which are not empty, and its length. gdb loses the character in
+    /// front of an incomplete one: its converter reports the error instead.
+    fn next(&self, bytes: &[u8]) -> (Piece, usize) {
+        let (piece, length) = self.decode(bytes);
+        let rest = &bytes[length..];
+        match piece {
+            Piece::Char(_) if !rest.is_empty() && self.decode(rest).0 == Piece::Incomplete => {
+                (Piece::Incomplete, rest.len())
+            }
+            _ => (piece, length),
         }
     }
 
@@ -345,7 +364,7 @@ mod tests {
         );
         assert_eq!(shown(b"a\xff\xfeb"), r#""a\377\376b""#);
         assert_eq!(
-            shown(b"a\xe2\x82"),
+            shown(b"aa\xe2\x82"),
             r#""a", <incomplete sequence \342\202>"#
         );
         let wide: Vec<u8> = [b'w' as u32, 0x1f600, 0x11_0000]
