@@ -8,6 +8,7 @@ pub mod cli;
 pub(crate) mod command;
 #[allow(dead_code, unused_imports)]
 pub(crate) mod engine;
+pub(crate) mod error;
 #[allow(dead_code, unused_imports)]
 pub(crate) mod lang;
 #[allow(dead_code, unused_imports)]
@@ -16,5 +17,7 @@ pub(crate) mod probe;
 pub(crate) mod record;
 #[allow(dead_code, unused_imports)]
 pub(crate) mod repl;
+#[allow(dead_code, unused_imports)]
+pub(crate) mod session;
 #[allow(dead_code, unused_imports)]
 pub(crate) mod symbols;

@@ -390,5 +390,5 @@ fn printf_echo_and_output() {
 
 #[test]
 fn print_and_set() {
-    compare("print", corpus("print.txt"));
+    compare("statements", corpus("statements.txt"));
 }

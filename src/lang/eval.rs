@@ -207,7 +207,7 @@ impl Evaluator<'_> {
         let length = self.scope().history_length() as u64;
         match (length.checked_sub(back), back) {
             (Some(number), _) if number > 0 => self.history(number),
-            (_, 0 | 1) => Ok(Value::void()),
+            (_, 0) => Err(Error::new("The history is empty.")),
             _ => Err(Error::new(format!("History does not go back to $${back}."))),
         }
     }
@@ -297,7 +297,10 @@ impl Evaluator<'_> {
     fn dereference(&self, value: Value) -> Result<Value, Error> {
         let value = decay(value)?;
         let ty = match value.ty().kind() {
-            Kind::Pointer(to) if *to.kind() != Kind::Void => to.clone(),
+            Kind::Pointer(to) if *to.kind() == Kind::Void => {
+                return Err(Error::new("Attempt to dereference a generic pointer."));
+            }
+            Kind::Pointer(to) => to.clone(),
             Kind::Int { .. } => Type::long(),
             _ => {
                 return Err(Error::new(

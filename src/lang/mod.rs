@@ -7,6 +7,8 @@
 pub(crate) mod body;
 pub(crate) mod braces;
 pub(crate) mod conversion;
+#[cfg(test)]
+mod differential;
 pub(crate) mod error;
 pub(crate) mod examine;
 pub(crate) mod expr;

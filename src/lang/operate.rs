@@ -87,19 +87,15 @@ pub(super) fn unary(
         return Ok(unknown(to));
     }
     let value = scalar(&value, &to, scope)?;
+    if ty.is_float() && op == UnaryOp::Neg {
+        // gdb computes 0 - x: there is no -0.0.
+        let zero = scalar(&Value::from_u64(Type::int(), 0), &to, scope)?.bytes(scope)?;
+        let bytes = value.bytes(scope)?;
+        let result = float::arithmetic(Arithmetic::Sub, &zero, &bytes, &to);
+        return Ok(Value::from_bytes(to, result));
+    }
     if ty.is_float() {
-        let mut bytes = value.bytes(scope)?.to_vec();
-        let sign = if ty.size() >= 10 {
-            9
-        } else {
-            bytes.len().saturating_sub(1)
-        };
-        if let Some(byte) = bytes.get_mut(sign)
-            && op == UnaryOp::Neg
-        {
-            *byte ^= 0x80;
-        }
-        return Ok(Value::from_bytes(to, bytes));
+        return Ok(value);
     }
     let number = value.as_i128(scope)? as u128;
     Ok(Value::from_u128(
@@ -131,6 +127,11 @@ pub(super) fn binary(
         _ => {}
     }
     let to = common(a.ty(), b.ty()).ok_or_else(not_arithmetic)?;
+    if to.is_integral() && to.size() > 8 {
+        return Err(Error::new(
+            "That operation is not available on integers of more than 8 bytes.",
+        ));
+    }
     if to.is_float() {
         return float_binary(op, a, b, to, scope, typing);
     }
@@ -148,15 +149,12 @@ pub(super) fn binary(
         ));
     }
     let right = scalar(&b, &to, scope)?.as_i128(scope)?;
-    let wide = to.size() > 8 && !to.is_signed();
     let (x, y) = (left as u128, right as u128);
     let result = match op {
         Add => x.wrapping_add(y),
         Sub => x.wrapping_sub(y),
         Mul => x.wrapping_mul(y),
         Div | Rem if right == 0 => return Err(Error::DivisionByZero),
-        Div if wide => x / y,
-        Rem if wide => x % y,
         Div => left.wrapping_div(right) as u128,
         Rem => left.wrapping_rem(right) as u128,
         BitAnd => x & y,

@@ -44,6 +44,9 @@ pub fn disassemble(
     let mut decoder = Decoder::with_ip(64, bytes, address, OPTIONS);
     let decoded = decoder.decode();
     if decoded.is_invalid() {
+        if let Some(instruction) = partial(bytes, address, symbol) {
+            return Some(instruction);
+        }
         if decoder.last_error() == DecoderError::NoMoreBytes && bytes.len() < INSTRUCTION_MAX {
             return None;
         }
@@ -65,6 +68,46 @@ pub fn disassemble(
         length: usize::from(waits) + decoded.len(),
         text: writer.text(),
     })
+}
+
+/// Opcodes whose ModRM byte asks for what does not exist: gdb shows a mark in its place, and the
+/// rest as usual. The text is made from a neighbour that exists.
+fn partial(
+    bytes: &[u8],
+    address: u64,
+    symbol: &dyn Fn(u64) -> Option<String>,
+) -> Option<Instruction> {
+    let at = prefix::count(bytes) + 1;
+    let modrm = *bytes.get(at)?;
+    let valid = match (bytes[at - 1], modrm >> 3 & 7, modrm >> 6) {
+        (0x8c | 0x8e, 6 | 7, _) => "%es",
+        (0xd9, 1, 0..=2) => "flds",
+        (0xdb, 4 | 6, 0..=2) => "fildl",
+        (0xdd, 5, 0..=2) => "fldl",
+        _ => return None,
+    };
+    let mut neighbour = bytes.to_vec();
+    neighbour[at] &= !0x38;
+    let mut instruction = disassemble(&neighbour, address, symbol)?;
+    let text = &mut instruction.text;
+    match valid {
+        // `mov %es,…` or `mov …,%es`, where a general register may begin in the same way.
+        "%es" => {
+            let at = if bytes[at - 1] == 0x8c {
+                text.find(valid)
+            } else {
+                text.rfind(valid)
+            };
+            let at = at?;
+            text.replace_range(at..at + valid.len(), "%?");
+        }
+        // A mnemonic is padded where no prefix stands before it.
+        _ if text.starts_with(valid) => {
+            *text = format!("{:6} {}", "(bad)", text[valid.len()..].trim_start());
+        }
+        _ => *text = text.replacen(valid, "(bad)", 1),
+    }
+    Some(instruction)
 }
 
 fn formatter() -> GasFormatter {
@@ -97,12 +140,8 @@ impl Writer<'_> {
         let name = mnemonic::spelled(self.decoded, self.bytes, name);
         let operands = self.operands();
         let mut text = String::new();
-        let name = match (self.waits, mnemonic::waiting(&name)) {
-            (true, Some(waiting)) => waiting.to_owned(),
-            (true, None) => {
-                text.push_str("fwait ");
-                name
-            }
+        let name = match mnemonic::waiting(&name) {
+            Some(waiting) if self.waits => waiting.to_owned(),
             _ => name,
         };
         text.push_str(&prefix::prefixes(self.decoded, self.bytes));
@@ -115,7 +154,7 @@ impl Writer<'_> {
             text.push_str(&operands.join(","));
         }
         if self.decoded.is_ip_rel_memory_operand() {
-            let target = self.decoded.ip_rel_memory_address();
+            let target = self.decoded.next_ip().wrapping_add(self.relative());
             text.push_str("        # ");
             text.push_str(&self.address(target));
         }
@@ -291,10 +330,19 @@ impl Writer<'_> {
             }
     }
 
+    /// The displacement of a RIP-relative operand. gdb does not cut the address that it shows to
+    /// 32 bits for `%eip`.
+    fn relative(&self) -> u64 {
+        let distance = self
+            .decoded
+            .ip_rel_memory_address()
+            .wrapping_sub(self.decoded.next_ip());
+        distance as u32 as i32 as u64
+    }
+
     fn displacement(&self, base: Iced, displacement: u64) -> String {
         let relative = match base {
-            Iced::RIP => displacement.wrapping_sub(self.decoded.next_ip()),
-            Iced::EIP => (displacement.wrapping_sub(self.decoded.next_ip()) as u32) as i32 as u64,
+            Iced::RIP | Iced::EIP => self.relative(),
             _ => displacement,
         };
         if self.offsets.displacement_size() == 0 {

@@ -115,6 +115,56 @@ fn differences() {
     }
 }
 
+/// What gdb prints, for machines without it.
+#[test]
+fn known_texts() {
+    let symbol = |address| (address == 0x401126).then(|| "f+3".to_owned());
+    let texts: [(&[u8], &str); 22] = [
+        (&[0x55], "push   %rbp"),
+        (&[0x48, 0x89, 0xe5], "mov    %rsp,%rbp"),
+        (&[0xc3], "ret"),
+        (&[0xf3, 0xc3], "repz ret"),
+        (&[0xf3, 0x0f, 0x1e, 0xfa], "endbr64"),
+        (&[0xe8, 0x21, 0x01, 0, 0], "call   0x401126 <f+3>"),
+        (&[0xf2, 0xe9, 0x20, 0x01, 0, 0], "bnd jmp 0x401126 <f+3>"),
+        (&[0x3e, 0xff, 0xe0], "notrack jmp *%rax"),
+        (&[0x74, 0x02], "je     0x401004"),
+        (&[0xc7, 0x45, 0xfc, 0, 0, 0, 0], "movl   $0x0,-0x4(%rbp)"),
+        (
+            &[0x48, 0x8d, 0x05, 0x1f, 0x01, 0, 0],
+            "lea    0x11f(%rip),%rax        # 0x401126 <f+3>",
+        ),
+        (&[0x0f, 0x1f, 0x44, 0, 0], "nopl   0x0(%rax,%rax,1)"),
+        (
+            &[0x66, 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0],
+            "data16 cs nopw 0x0(%rax,%rax,1)",
+        ),
+        (&[0xf3, 0xaa], "rep stos %al,%es:(%rdi)"),
+        (&[0x48, 0xa5], "movsq  %ds:(%rsi),%es:(%rdi)"),
+        (
+            &[0x48, 0xb8, 1, 0, 0, 0, 0, 0, 0, 0x80],
+            "movabs $0x8000000000000001,%rax",
+        ),
+        (&[0x48, 0x83, 0xe4, 0xf0], "and    $0xfffffffffffffff0,%rsp"),
+        (
+            &[0x64, 0x48, 0x8b, 0x04, 0x25, 0x28, 0, 0, 0],
+            "mov    %fs:0x28,%rax",
+        ),
+        (&[0xd1, 0xe8], "shr    %eax"),
+        (&[0xf0, 0x0f, 0xb1, 0x0f], "lock cmpxchg %ecx,(%rdi)"),
+        (&[0xc5, 0xfd, 0x6f, 0x07], "vmovdqa (%rdi),%ymm0"),
+        (&[0xcc], "int3"),
+    ];
+    for (bytes, text) in texts {
+        let instruction = disassemble(bytes, 0x401000, &symbol).unwrap();
+        assert_eq!(instruction.text, text);
+        assert_eq!(instruction.length, bytes.len());
+    }
+    let bad = disassemble(&[0x06; 15], 0, &symbol).unwrap();
+    assert_eq!((bad.length, &*bad.text), (1, "(bad)"));
+    assert_eq!(disassemble(&[0xe8, 0], 0, &symbol), None);
+}
+
 proptest! {
     #[test]
     fn any_bytes_have_a_text(bytes in proptest::collection::vec(any::<u8>(), 0..20), address: u64) {

@@ -3,6 +3,8 @@
 mod abi;
 mod decode;
 mod disassemble;
+#[cfg(test)]
+mod machine;
 mod names;
 mod prologue;
 mod registers;

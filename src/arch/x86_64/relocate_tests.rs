@@ -2,210 +2,12 @@
 
 use super::*;
 
+use super::super::machine::{AT, Case, DATA, FAR, Machine, SLOT};
+
 use nix::sys::ptrace;
 use nix::sys::signal::Signal;
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
-use nix::unistd::{ForkResult, Pid, fork};
 use proptest::prelude::*;
-
-/// `<linux/elf.h>`.
-const NT_X86_XSTATE: libc::c_int = 0x202;
-const SIZE: usize = 0x10000;
-/// Offsets in the shared mapping: the original, its slot, data, the stack, a place to jump to.
-const AT: usize = 0x1000;
-const SLOT: usize = 0x3000;
-const FAR: usize = 0x5000;
-const DATA: usize = 0x8000;
-const STACK: usize = 0xc000;
-
-/// A child that only exists to be run, and the memory it shares with the test.
-struct Machine {
-    child: Pid,
-    base: *mut u8,
-    start: libc::user_regs_struct,
-    start_vectors: Vec<u8>,
-}
-
-impl Machine {
-    fn new() -> Machine {
-        // SAFETY: a new anonymous mapping.
-        let base = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                SIZE,
-                libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC,
-                libc::MAP_SHARED | libc::MAP_ANONYMOUS,
-                -1,
-                0,
-            )
-        };
-        assert_ne!(base, libc::MAP_FAILED);
-        // SAFETY: the child calls only ptrace, raise and _exit, which are safe after a fork.
-        match unsafe { fork() }.unwrap() {
-            ForkResult::Child => unsafe {
-                libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0);
-                libc::raise(libc::SIGSTOP);
-                libc::_exit(1);
-            },
-            ForkResult::Parent { child } => {
-                waitpid(child, None).unwrap();
-                ptrace::setoptions(child, ptrace::Options::PTRACE_O_EXITKILL).unwrap();
-                Machine {
-                    child,
-                    base: base.cast(),
-                    start: ptrace::getregs(child).unwrap(),
-                    start_vectors: vectors(child),
-                }
-            }
-        }
-    }
-
-    fn address(&self, offset: usize) -> u64 {
-        self.base as u64 + offset as u64
-    }
-
-    fn memory(&mut self) -> &mut [u8] {
-        // SAFETY: the mapping is SIZE long and the child is stopped whenever this is called.
-        unsafe { std::slice::from_raw_parts_mut(self.base, SIZE) }
-    }
-
-    /// Memory as every run finds it: int3 all over the code, a pattern in the data.
-    fn reset(&mut self, original: &[u8], slot: &[u8]) {
-        let far = self.address(FAR);
-        let data = self.address(DATA);
-        let memory = self.memory();
-        memory[..DATA].fill(0xcc);
-        for (i, byte) in memory[DATA..].iter_mut().enumerate() {
-            *byte = (i * 7 + 3) as u8;
-        }
-        memory[AT..AT + original.len()].copy_from_slice(original);
-        memory[SLOT..SLOT + slot.len()].copy_from_slice(slot);
-        // What a return, an indirect jump and a `pop` find.
-        memory[STACK..STACK + 8].copy_from_slice(&far.to_le_bytes());
-        memory[DATA..DATA + 8].copy_from_slice(&far.to_le_bytes());
-        memory[DATA + 8..DATA + 16].copy_from_slice(&data.to_le_bytes());
-    }
-
-    fn registers(&self, case: &Case) -> libc::user_regs_struct {
-        let mut r = self.start;
-        r.orig_rax = u64::MAX;
-        r.rax = 0x1111_2222_3333_4444;
-        r.rbx = 0x5555_6666_7777_8888;
-        r.rcx = 3;
-        r.rdx = 0x0102_0304_0506_0708;
-        r.rsi = self.address(DATA + 0x100);
-        r.rdi = self.address(DATA + 0x200);
-        r.rbp = self.address(STACK + 0x100);
-        r.rsp = self.address(STACK);
-        r.r8 = self.address(FAR);
-        r.r9 = 0x99;
-        r.r10 = 0x1010;
-        r.r11 = 0x1111;
-        r.r12 = 0x1212;
-        r.r13 = 0x1313;
-        r.r14 = 0x1414;
-        r.r15 = 0x1515;
-        r.eflags = 0x202 | case.flags;
-        if let Some(rcx) = case.rcx {
-            r.rcx = rcx;
-        }
-        if let Some(rax) = case.rax {
-            r.rax = rax;
-        }
-        r
-    }
-
-    /// Runs from `offset` to the next int3. The stop's signal tells a trap from a fault.
-    fn run(&mut self, offset: usize, case: &Case) -> Outcome {
-        let mut registers = self.registers(case);
-        registers.rip = self.address(offset);
-        ptrace::setregs(self.child, registers).unwrap();
-        set_vectors(self.child, &self.start_vectors);
-        ptrace::cont(self.child, None).unwrap();
-        let signal = match waitpid(self.child, Some(WaitPidFlag::__WALL)).unwrap() {
-            WaitStatus::Stopped(_, signal) => signal,
-            other => panic!("{}: {other:?}", case.name),
-        };
-        let registers = ptrace::getregs(self.child).unwrap();
-        Outcome {
-            signal,
-            registers,
-            vectors: vectors(self.child),
-            memory: self.memory()[DATA..].to_vec(),
-        }
-    }
-}
-
-impl Drop for Machine {
-    fn drop(&mut self) {
-        let _ = nix::sys::signal::kill(self.child, Signal::SIGKILL);
-        let _ = waitpid(self.child, Some(WaitPidFlag::__WALL));
-        // SAFETY: the mapping made in `new`.
-        unsafe { libc::munmap(self.base.cast(), SIZE) };
-    }
-}
-
-fn vectors(child: Pid) -> Vec<u8> {
-    let mut buffer = vec![0u8; 1 << 14];
-    let mut part = libc::iovec {
-        iov_base: buffer.as_mut_ptr().cast(),
-        iov_len: buffer.len(),
-    };
-    // SAFETY: `part` describes `buffer`.
-    let result = unsafe {
-        libc::ptrace(
-            libc::PTRACE_GETREGSET,
-            child.as_raw(),
-            NT_X86_XSTATE,
-            &mut part,
-        )
-    };
-    assert_eq!(result, 0);
-    buffer.truncate(part.iov_len);
-    // The address of the last x87 instruction is allowed to be the slot's.
-    buffer[8..16].fill(0);
-    buffer
-}
-
-fn set_vectors(child: Pid, start: &[u8]) {
-    let mut state = start.to_vec();
-    for (i, byte) in state[160..160 + 256].iter_mut().enumerate() {
-        *byte = (i * 5 + 1) as u8;
-    }
-    // x87, SSE and AVX in use, the upper halves of ymm zero.
-    state[512] |= 7;
-    state[576..576 + 256].fill(0);
-    let mut part = libc::iovec {
-        iov_base: state.as_mut_ptr().cast(),
-        iov_len: state.len(),
-    };
-    // SAFETY: `part` describes `state`.
-    let result = unsafe {
-        libc::ptrace(
-            libc::PTRACE_SETREGSET,
-            child.as_raw(),
-            NT_X86_XSTATE,
-            &mut part,
-        )
-    };
-    assert_eq!(result, 0);
-}
-
-#[derive(Debug, PartialEq, Eq)]
-struct Outcome {
-    signal: Signal,
-    registers: libc::user_regs_struct,
-    vectors: Vec<u8>,
-    memory: Vec<u8>,
-}
-
-struct Case {
-    name: &'static str,
-    bytes: Vec<u8>,
-    flags: u64,
-    rcx: Option<u64>,
-    rax: Option<u64>,
-}
 
 /// Bytes in hexadecimal; `DATA` and `FAR` are the displacements to those offsets.
 fn case(name: &'static str, text: &str) -> Case {
@@ -545,6 +347,103 @@ fn more_than_two_gigabytes_is_an_error() {
                 "{bytes:x?} {slot:#x}"
             );
         }
+    }
+}
+
+/// All of libc, decoded again from its slots: the same instruction with the same target.
+#[test]
+fn every_instruction_of_libc_survives_its_move() {
+    use object::{Object, ObjectSection};
+    let path = "/lib/x86_64-linux-gnu/libc.so.6";
+    let Ok(file) = std::fs::read(path) else {
+        println!("skipped: {path} cannot be read");
+        return;
+    };
+    let object = object::File::parse(&*file).unwrap();
+    let text = object.section_by_name(".text").unwrap();
+    let (code, start) = (text.data().unwrap(), text.address());
+    let slot_address = start + 0x4000_0000;
+    let (mut offset, mut moved, mut relative) = (0, 0, 0);
+    while offset < code.len() {
+        let at = start + offset as u64;
+        let bytes = &code[offset..];
+        let original = Decoder::with_ip(64, bytes, at, DecoderOptions::NONE).decode();
+        offset += original.len();
+        let Ok(displaced) = Displaced::decode(bytes, at) else {
+            continue; // `ud2`, `hlt` and what lies between functions.
+        };
+        if displaced.is_call() {
+            continue;
+        }
+        let slot = displaced.slot(slot_address).unwrap();
+        let copy = Decoder::with_ip(64, &slot.code, slot_address, DecoderOptions::NONE).decode();
+        moved += 1;
+        if original.is_ip_rel_memory_operand() {
+            relative += 1;
+            assert_eq!(
+                copy.ip_rel_memory_address(),
+                original.ip_rel_memory_address()
+            );
+        }
+        if original.op0_kind() == OpKind::NearBranch64 {
+            assert_eq!(copy.mnemonic(), original.mnemonic(), "{at:#x}");
+            if !original.is_jcx_short() {
+                assert_eq!(copy.near_branch64(), original.near_branch64(), "{at:#x}");
+            }
+        } else {
+            assert_eq!(copy.code(), original.code(), "{at:#x}");
+            assert_eq!(copy.len(), original.len(), "{at:#x}");
+        }
+    }
+    assert!(moved > 100_000 && relative > 1_000, "{moved} {relative}");
+}
+
+/// What ptrace hands over is where `vector_register` looks for it.
+#[test]
+fn vector_registers_are_found_in_what_ptrace_reads() {
+    use super::super::vector::vector_register;
+    let mut machine = Machine::new();
+    let mut run = |case: Case| {
+        machine.reset(&case.bytes, &[]);
+        machine.run(AT, &case)
+    };
+    let outcome = run(case("movups (%rip),%xmm5", "0f 10 2d DATA"));
+    assert_eq!(
+        vector_register("xmm5", &outcome.vectors).unwrap(),
+        outcome.memory[..16]
+    );
+    let outcome = run(case("fld1", "d9 e8"));
+    assert_eq!(
+        vector_register("st0", &outcome.vectors).unwrap(),
+        [0, 0, 0, 0, 0, 0, 0, 0x80, 0xff, 0x3f]
+    );
+    assert_eq!(
+        vector_register("ftag", &outcome.vectors).unwrap(),
+        [0xff, 0x3f, 0, 0]
+    );
+    if is_x86_feature_detected!("avx") {
+        let outcome = run(case("vmovdqu (%rip),%ymm3", "c5 fe 6f 1d DATA"));
+        assert_eq!(
+            vector_register("ymm3", &outcome.vectors).unwrap(),
+            outcome.memory[..32]
+        );
+    }
+    if is_x86_feature_detected!("avx512bw") {
+        for (name, text) in [
+            ("zmm1", "62 f1 fe 48 6f 0d DATA"),
+            ("zmm17", "62 e1 fe 48 6f 0d DATA"),
+        ] {
+            let outcome = run(case(name, text));
+            assert_eq!(
+                vector_register(name, &outcome.vectors).unwrap(),
+                outcome.memory[..64]
+            );
+        }
+        let outcome = run(case("kmovq %rax,%k1", "c4 e1 fb 92 c8"));
+        assert_eq!(
+            vector_register("k1", &outcome.vectors).unwrap(),
+            outcome.registers.rax.to_le_bytes()
+        );
     }
 }
 

@@ -4,12 +4,9 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::memory::Memory;
 use super::prefetch::Plan;
-use crate::arch::{Displaced, Slot};
+use crate::arch::{Displaced, INT3, Slot};
 use crate::engine::protocol::{Failure, SiteId, SiteProbe, SiteSpec};
 use crate::probe::interpret;
-
-/// The int3 instruction.
-pub const INT3: u8 = 0xcc;
 
 /// What the keeper knows of one address that has, or had, an int3.
 pub struct Site {

@@ -3,7 +3,7 @@
 //! All ptrace calls for a target are made by one thread of the keeper, so that its exit releases
 //! exactly that target.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use super::memory::Memory;
 use super::site::Sites;
 use super::slots::{self, SlotPages};
 use super::stop::{Stop, Stopped};
-use super::sys;
+use super::sys::{self, Status};
 use super::thread::{Held, State, Thread};
 use crate::arch::{Position, Register, Registers};
 use crate::engine::protocol::{
@@ -26,6 +26,9 @@ use crate::engine::protocol::{
 };
 use crate::record::ring::Ring;
 use crate::record::shared::Counters;
+
+/// After so many stops every thread is asked once.
+const FAIR: u32 = 64;
 
 /// What the control thread hands to a tracing thread.
 pub enum Order {
@@ -124,20 +127,44 @@ impl Target {
     }
 
     fn trace(&mut self, doorbell: &Doorbell, orders: &Receiver<Order>) {
+        let mut waiting = VecDeque::new();
+        let mut single = 0;
         while !self.ended {
-            match sys::wait_any(true) {
+            // `wait4` always gives the first child that has something to say, so a few busy
+            // threads would keep it from the others: now and then everyone is asked.
+            if waiting.is_empty() && single >= FAIR {
+                single = 0;
+                while let Ok(Some(stop)) = sys::wait_any(false) {
+                    waiting.push_back(stop);
+                }
+            }
+            let next = match waiting.pop_front() {
+                Some(next) => Ok(Some(next)),
+                None => sys::wait_any(true),
+            };
+            single += 1;
+            match next {
                 Ok(Some((pid, _))) if pid == doorbell.pid() => {
                     doorbell.answer();
-                    while !self.ended
-                        && let Ok(order) = orders.try_recv()
-                    {
-                        self.serve(order);
-                    }
+                    self.serve_all(orders, &mut waiting);
                 }
                 Ok(Some((tid, status))) => self.happened(tid, Stop::new(tid, status)),
                 Ok(None) => {}
                 Err(_) => break,
             }
+        }
+    }
+
+    /// Does what the control thread has ordered. `waiting` are stops that were seen but not dealt
+    /// with yet: orders that look at threads must not find them running.
+    fn serve_all(&mut self, orders: &Receiver<Order>, waiting: &mut VecDeque<(i32, Status)>) {
+        for (tid, status) in waiting.drain(..) {
+            self.happened(tid, Stop::new(tid, status));
+        }
+        while !self.ended
+            && let Ok(order) = orders.try_recv()
+        {
+            self.serve(order);
         }
     }
 

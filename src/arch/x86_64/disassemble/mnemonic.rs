@@ -1,6 +1,6 @@
 //! The mnemonics that gdb spells in another way than the decoder's formatter.
 
-use iced_x86::{EncodingKind, Instruction as Decoded, Mnemonic, OpKind};
+use iced_x86::{EncodingKind, FlowControl, Instruction as Decoded, Mnemonic, OpKind};
 
 use super::prefix;
 
@@ -22,7 +22,7 @@ pub fn spelled(decoded: &Decoded, bytes: &[u8], name: String) -> String {
         _ if decoded.encoding() == EncodingKind::VEX && came_with_evex(decoded.mnemonic()) => {
             format!("{{vex}} {name}")
         }
-        _ if decoded.is_jcc_short_or_near() => name + hint(bytes),
+        _ if decoded.flow_control() == FlowControl::ConditionalBranch => name + hint(bytes),
         _ if decoded.mnemonic() == Mnemonic::Sal => name.replacen("sal", "shl", 1),
         _ => name,
     }

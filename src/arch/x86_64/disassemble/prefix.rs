@@ -44,7 +44,17 @@ pub fn alone(bytes: &[u8]) -> Option<Instruction> {
 /// Bytes that are no instruction: the prefixes and the first byte of the opcode.
 pub fn bad(bytes: &[u8]) -> Instruction {
     let length = count(bytes);
-    let mut words = plain_words(&bytes[..length]);
+    // gdb forgets the prefixes once it has taken the bytes for VEX.
+    let vector = match bytes[length..] {
+        [0xc5, ..] => true,
+        [0xc4, map, ..] => matches!(map & 0x1f, 1..=3),
+        _ => false,
+    };
+    let mut words = if vector {
+        Vec::new()
+    } else {
+        plain_words(&bytes[..length])
+    };
     words.push("(bad)");
     Instruction {
         length: (length + 1).min(bytes.len()),
@@ -142,7 +152,7 @@ fn repeat_word(decoded: &Decoded) -> &'static str {
     );
     if decoded.is_string_instruction() && !scans {
         "rep"
-    } else if elides_lock(decoded) {
+    } else if elides_lock(decoded) || is_store(decoded) {
         "xrelease"
     } else {
         "repz"
@@ -153,15 +163,30 @@ fn elides_lock(decoded: &Decoded) -> bool {
     decoded.has_lock_prefix() && decoded.op0_kind() == OpKind::Memory
 }
 
+/// `mov` to memory, which ends an elided lock without a `lock` prefix.
+fn is_store(decoded: &Decoded) -> bool {
+    matches!(
+        decoded.code(),
+        Code::Mov_rm8_r8
+            | Code::Mov_rm16_r16
+            | Code::Mov_rm32_r32
+            | Code::Mov_rm64_r64
+            | Code::Mov_rm8_imm8
+            | Code::Mov_rm16_imm16
+            | Code::Mov_rm32_imm32
+            | Code::Mov_rm64_imm32
+    ) && decoded.op0_kind() == OpKind::Memory
+}
+
 fn is_near_branch(decoded: &Decoded) -> bool {
     matches!(
         decoded.flow_control(),
         FlowControl::UnconditionalBranch
-            | FlowControl::ConditionalBranch
             | FlowControl::IndirectBranch
             | FlowControl::Call
             | FlowControl::IndirectCall
-    ) || decoded.mnemonic() == Mnemonic::Ret
+    ) || decoded.is_jcc_short_or_near()
+        || decoded.mnemonic() == Mnemonic::Ret
 }
 
 fn is_indirect(decoded: &Decoded) -> bool {
@@ -176,7 +201,7 @@ fn has_string_source(decoded: &Decoded) -> bool {
 }
 
 fn is_conditional(decoded: &Decoded) -> bool {
-    decoded.is_jcc_short_or_near()
+    decoded.flow_control() == FlowControl::ConditionalBranch
 }
 
 /// True if the same instruction results without the prefix byte at `at`; of repeated ones only the

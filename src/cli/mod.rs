@@ -1,0 +1,40 @@
+//! The command line: which front runs, with what.
+
+mod gdb;
+mod prompt;
+mod signals;
+mod trace;
+
+use std::process::ExitCode;
+
+use crate::engine::keeper;
+use crate::error::{Error, Kind};
+
+/// Runs the command that the process's arguments name; returns its exit status.
+pub fn main() -> ExitCode {
+    let mut arguments = std::env::args_os();
+    if arguments.next().is_some_and(|name| name == keeper::NAME) {
+        return keeper::main();
+    }
+    let mut arguments = arguments.peekable();
+    let result = if arguments.peek().is_some_and(|first| first == "trace") {
+        trace::main(arguments.skip(1))
+    } else {
+        gdb::parse(arguments).and_then(prompt::main)
+    };
+    match result {
+        Ok(status) => ExitCode::from(status),
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::from(status(&error))
+        }
+    }
+}
+
+/// 1 for what failed, 2 for wrong usage.
+fn status(error: &Error) -> u8 {
+    match error.kind {
+        Kind::Failure => 1,
+        Kind::Usage => 2,
+    }
+}

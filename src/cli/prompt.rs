@@ -1,0 +1,133 @@
+//! The prompt and `--batch`.
+
+use std::ffi::OsString;
+use std::io::IsTerminal;
+use std::path::Path;
+
+use super::gdb::{HELP, Options, Step};
+use super::signals;
+use crate::command::Interpreter;
+use crate::command::running;
+use crate::error::{Error, fail};
+use crate::repl;
+use crate::repl::input::{Input, Piped};
+use crate::session::output::Output;
+use crate::session::{Session, process, settings};
+
+/// Runs the options and then the prompt; gives the exit status.
+pub fn main(options: Options) -> Result<u8, Error> {
+    if options.version {
+        println!(concat!("trapline ", env!("CARGO_PKG_VERSION")));
+        return Ok(0);
+    }
+    if options.help {
+        print!("{HELP}");
+        return Ok(0);
+    }
+    signals::listen()?;
+    let on_terminal = std::io::stdin().is_terminal() && !options.batch;
+    let terminal: Box<dyn Input> = if on_terminal {
+        Box::new(repl::Editor::new()?)
+    } else {
+        Box::new(Piped)
+    };
+    let session = Session::new(Output::standard());
+    let mut interpreter = Interpreter::new(session, terminal, options.batch);
+    if !options.quiet && on_terminal {
+        interpreter.print(concat!(
+            "trapline ",
+            env!("CARGO_PKG_VERSION"),
+            "\nType \"help\" for help.\n"
+        ));
+    }
+    let mut failed = steps(&mut interpreter, &options.early);
+    failed |= begin(&mut interpreter, &options);
+    if let Some(last) = options
+        .steps
+        .last()
+        .map(|_| steps(&mut interpreter, &options.steps))
+    {
+        failed = last;
+    }
+    if !options.batch {
+        repl::run(&mut interpreter);
+    }
+    end(&mut interpreter, options.batch && failed)
+}
+
+/// Leaves the targets; gives the exit status.
+fn end(interpreter: &mut Interpreter, failed: bool) -> Result<u8, Error> {
+    running::leave(interpreter)?;
+    Ok(interpreter.quit.unwrap_or(u8::from(failed)))
+}
+
+/// Loads the program and attaches, as far as the options say. What fails is said and the rest
+/// goes on, as in gdb.
+fn begin(interpreter: &mut Interpreter, options: &Options) -> bool {
+    let mut failed = false;
+    let mut note = |interpreter: &mut Interpreter, result: Result<(), Error>| {
+        if let Err(error) = result {
+            interpreter.session.output.complain(&error.message);
+            failed = true;
+        }
+    };
+    if let Some(program) = &options.program {
+        let result = program_path(program)
+            .and_then(|path| running::load(interpreter, Path::new(&path), !options.quiet));
+        note(interpreter, result);
+    }
+    if !options.arguments.is_empty() {
+        let words: Vec<_> = options
+            .arguments
+            .iter()
+            .map(|word| word.to_string_lossy())
+            .collect();
+        interpreter.session.settings.arguments =
+            settings::quote(words.iter().map(|word| word.as_ref()));
+    }
+    if let Some(target) = &options.attach {
+        let result = process::find(target)
+            .and_then(|pid| running::attach_to(interpreter, pid, !options.batch));
+        note(interpreter, result);
+    }
+    failed
+}
+
+/// A program is looked for as a shell does where the name has no slash and no such file is here.
+pub(super) fn program_path(name: &OsString) -> Result<OsString, Error> {
+    let path = Path::new(name);
+    if path.is_dir() {
+        fail!("{}: Is a directory.", path.display());
+    }
+    if path.exists() || path.components().count() > 1 {
+        return Ok(name.clone());
+    }
+    let found = std::env::var_os("PATH").and_then(|dirs| {
+        std::env::split_paths(&dirs)
+            .map(|dir| dir.join(name))
+            .find(|candidate| candidate.is_file())
+    });
+    Ok(found.map_or_else(|| name.clone(), Into::into))
+}
+
+/// Runs scripts and commands in order; whether the last one failed.
+fn steps(interpreter: &mut Interpreter, steps: &[Step]) -> bool {
+    let mut failed = false;
+    for step in steps {
+        if interpreter.quit.is_some() {
+            break;
+        }
+        let result = match step {
+            Step::File(path) => interpreter.source(Path::new(path)),
+            Step::Command(text) => interpreter.command(text),
+        };
+        failed = result.is_err();
+        if let Err(error) = result
+            && !error.message.is_empty()
+        {
+            interpreter.session.output.complain(&error.message);
+        }
+        interpreter.session.output.flush();
+    }
+    failed
+}

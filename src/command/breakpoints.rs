@@ -1,0 +1,484 @@
+//! `break`, `tbreak`, `trace` and what changes a probe afterwards.
+
+use std::sync::Arc;
+
+use super::interpreter::{Call, Interpreter};
+use super::top::NAMES;
+use crate::error::{Error, fail};
+use crate::lang;
+use crate::lang::braces;
+use crate::lang::script::{Node, Position};
+use crate::session::breakpoint::{Choice, Disposition, Location, Origin, Probe, choices};
+use crate::session::images::Unresolved;
+
+/// `break [LOCATION] [if CONDITION]`
+pub fn break_(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
+    set(i, call, Disposition::Keep)
+}
+
+/// `tbreak [LOCATION] [if CONDITION]`
+pub fn tbreak(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
+    set(i, call, Disposition::Delete)
+}
+
+fn set(i: &mut Interpreter, call: &Call<'_>, disposition: Disposition) -> Result<(), Error> {
+    let (spec, condition) = split_condition(call.arguments);
+    let (spec, thread) = split_thread(spec);
+    if let Some(thread) = thread {
+        fail!(
+            "break … thread {thread}: breakpoints for one thread are not supported; use `if $_tid == …'."
+        );
+    }
+    let spec = match spec.trim() {
+        "" => here(i)?,
+        spec => spec.to_string(),
+    };
+    let found = match i.session.locate(&spec, Origin::Break) {
+        Ok(locations) => locations,
+        Err(Unresolved::Bad(error)) => return Err(error),
+        Err(Unresolved::NotFound { message, hint }) => {
+            pending(i, &message, hint)?;
+            Vec::new()
+        }
+    };
+    if let Some(condition) = condition {
+        check_condition(i, condition)?;
+    }
+    let probe = Wanted {
+        origin: Origin::Break,
+        spec,
+        condition: condition.map(String::from),
+        body: None,
+        disposition,
+        locations: found,
+        missing: None,
+    };
+    add(i, probe, true)
+}
+
+/// What a new probe is made of.
+struct Wanted {
+    origin: Origin,
+    spec: String,
+    condition: Option<String>,
+    body: Option<Arc<[Node]>>,
+    disposition: Disposition,
+    locations: Vec<Location>,
+    missing: Option<String>,
+}
+
+fn add(i: &mut Interpreter, wanted: Wanted, tell: bool) -> Result<(), Error> {
+    let mut text = String::new();
+    for location in &wanted.locations {
+        text.extend(i.session.probes.note(location.address));
+    }
+    let number = i.session.probes.add(|number, place| Probe {
+        number,
+        place,
+        origin: wanted.origin,
+        spec: wanted.spec,
+        condition: wanted.condition,
+        body: wanted.body,
+        disposition: wanted.disposition,
+        enabled: true,
+        hits: 0,
+        ignore: 0,
+        resolved: !wanted.locations.is_empty(),
+        locations: wanted.locations,
+        missing: wanted.missing,
+    })?;
+    i.session.stale = true;
+    if let Some(probe) = i.session.probes.get(number) {
+        text.push_str(&probe.mention());
+        text.push('\n');
+    }
+    if tell {
+        i.print(&text);
+    }
+    let value = lang::Value::from_u64(lang::Type::int(), number.into());
+    i.session
+        .with_view(|view, _| lang::Scope::set_variable(view, "bpnum", value))
+        .map_err(|e| Error::new(e.to_string()))
+}
+
+/// The name is nowhere: asks whether to wait for it.
+fn pending(i: &mut Interpreter, message: &str, hint: Option<String>) -> Result<(), Error> {
+    let full = match &hint {
+        Some(hint) => format!("{message}\n{hint}"),
+        None => message.to_string(),
+    };
+    match i.session.settings.pending {
+        Some(true) => {
+            i.session.output.complain(&full);
+            Ok(())
+        }
+        Some(false) => fail!("{full}"),
+        None => {
+            i.session.output.flush();
+            i.print(&format!("{message}\n"));
+            let question = "Make breakpoint pending on future shared library load? ";
+            if i.query_no(question)? {
+                return Ok(());
+            }
+            match hint {
+                Some(hint) => Err(Error::new(hint)),
+                None => Err(Error::new("")),
+            }
+        }
+    }
+}
+
+/// `break` alone: where the selected thread stands.
+fn here(i: &mut Interpreter) -> Result<String, Error> {
+    let selected = i.session.target().map(|t| t.selected);
+    let registers = selected.and_then(|tid| i.session.registers(tid));
+    match registers {
+        Some(registers) => Ok(format!("*{:#x}", registers.pc())),
+        None => fail!("No default breakpoint address now."),
+    }
+}
+
+/// A condition must parse; its values may not exist yet.
+fn check_condition(i: &mut Interpreter, condition: &str) -> Result<(), Error> {
+    i.session
+        .with_view(|view, _| lang::parse(condition, view).map(|_| ()))
+        .map_err(|e| Error::new(e.to_string()))
+}
+
+/// Splits at the word `if` outside quotes and parentheses.
+pub fn split_condition(text: &str) -> (&str, Option<&str>) {
+    let bytes = text.as_bytes();
+    let mut depth = 0usize;
+    let mut quote = None;
+    for (at, byte) in bytes.iter().enumerate() {
+        match (quote, byte) {
+            (Some(q), b) if q == *b => quote = None,
+            (Some(_), _) => {}
+            (None, b'"' | b'\'') => quote = Some(*byte),
+            (None, b'(' | b'[' | b'{') => depth += 1,
+            (None, b')' | b']' | b'}') => depth = depth.saturating_sub(1),
+            (None, b'i') if depth == 0 && text[at..].starts_with("if") => {
+                let before = at == 0 || bytes[at - 1].is_ascii_whitespace();
+                let behind = bytes.get(at + 2);
+                if before && behind.is_none_or(|b| b.is_ascii_whitespace() || *b == b'(') {
+                    return (text[..at].trim(), Some(text[at + 2..].trim()));
+                }
+            }
+            _ => {}
+        }
+    }
+    (text.trim(), None)
+}
+
+fn split_thread(spec: &str) -> (&str, Option<&str>) {
+    match spec.rsplit_once(" thread ") {
+        Some((spec, number)) if number.trim().bytes().all(|b| b.is_ascii_digit()) => {
+            (spec, Some(number.trim()))
+        }
+        _ => (spec, None),
+    }
+}
+
+/// `trace LOCATION [if CONDITION] [{ COMMAND; … }]`
+pub fn trace(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
+    if call.arguments.is_empty() {
+        fail!("Argument required (LOCATION [if CONDITION] [{{ COMMAND; … }}]).");
+    }
+    let text =
+        braces::parse_probe(call.arguments, call.at, &NAMES).map_err(|e| Error::new(e.message))?;
+    if let Some(target) = text.target {
+        fail!("in {target}: probes in a process of their own are not supported; use -p {target}.");
+    }
+    if let Some(condition) = &text.condition {
+        check_condition(i, condition)?;
+    }
+    let mut missing = None;
+    let locations = match i.session.locate(&text.location, Origin::Trace) {
+        Ok(locations) => locations,
+        Err(Unresolved::Bad(error)) => return Err(error),
+        Err(Unresolved::NotFound { message, hint }) => {
+            let full = [Some(message), hint];
+            let full = full.into_iter().flatten().collect::<Vec<_>>().join("\n");
+            // What is launched still loads its libraries; whoever ends the session tells.
+            if i.session.target().is_some_and(|t| !t.launched) {
+                fail!("{full}");
+            }
+            missing = Some(full);
+            Vec::new()
+        }
+    };
+    let tell = !i.session.show.never_stops();
+    let wanted = Wanted {
+        origin: Origin::Trace,
+        spec: text.location,
+        condition: text.condition,
+        body: text.body.map(Arc::from),
+        disposition: Disposition::Keep,
+        locations,
+        missing,
+    };
+    add(i, wanted, tell)
+}
+
+/// The numbers in a list; a variable's value is looked up.
+fn numbers(i: &mut Interpreter, text: &str) -> Result<Vec<Choice>, Error> {
+    i.session.with_view(|view, _| {
+        choices(text, &|name| {
+            let value = lang::Scope::variable(view, name)?;
+            value.as_u64(view).ok()
+        })
+    })
+}
+
+/// Runs `f` for each probe of a list; says which do not exist.
+fn each(
+    i: &mut Interpreter,
+    text: &str,
+    mut f: impl FnMut(&mut Interpreter, Choice),
+) -> Result<(), Error> {
+    for choice in numbers(i, text)? {
+        let (Choice::Probe(number) | Choice::Location(number, _)) = choice;
+        if i.session.probes.get(number).is_none() {
+            i.session
+                .output
+                .complain(&format!("No breakpoint number {number}."));
+            continue;
+        }
+        f(i, choice);
+    }
+    Ok(())
+}
+
+/// `delete [breakpoints] [N…]`
+pub fn delete(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
+    let arguments = without_word(call.arguments, "breakpoints");
+    if !arguments.is_empty() {
+        return each(i, arguments, |i, choice| {
+            if let Choice::Probe(number) = choice {
+                i.session.delete(number);
+            }
+        });
+    }
+    if i.session.probes.is_empty() || call.from_tty && !i.query("Delete all breakpoints? ")? {
+        return Ok(());
+    }
+    let all: Vec<u32> = i.session.probes.iter().map(|p| p.number).collect();
+    for number in all {
+        i.session.delete(number);
+    }
+    Ok(())
+}
+
+fn without_word<'a>(text: &'a str, word: &str) -> &'a str {
+    let (first, rest) = super::table::split(text);
+    if first.len() > 1 && word.starts_with(first) {
+        rest
+    } else {
+        text
+    }
+}
+
+/// `enable [once|delete] [N…]`
+pub fn enable(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
+    let (word, rest) = super::table::split(call.arguments);
+    let (disposition, list) = match word {
+        "once" => (Some(Disposition::Disable), rest),
+        "delete" | "del" => (Some(Disposition::Delete), rest),
+        _ => (None, without_word(call.arguments, "breakpoints")),
+    };
+    if disposition.is_some() && list.is_empty() {
+        fail!("Argument required (one or more breakpoint numbers).");
+    }
+    switch(i, list, true, disposition)
+}
+
+/// `disable [N…]`
+pub fn disable(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
+    switch(i, without_word(call.arguments, "breakpoints"), false, None)
+}
+
+fn switch(
+    i: &mut Interpreter,
+    list: &str,
+    on: bool,
+    disposition: Option<Disposition>,
+) -> Result<(), Error> {
+    i.session.stale = true;
+    if list.is_empty() {
+        i.session.probes.iter_mut().for_each(|p| p.enabled = on);
+        return Ok(());
+    }
+    let mut wrong = None;
+    each(i, list, |i, choice| match choice {
+        Choice::Probe(number) => {
+            if let Some(probe) = i.session.probes.get_mut(number) {
+                probe.enabled = on;
+                probe.disposition = disposition.unwrap_or(probe.disposition);
+            }
+        }
+        Choice::Location(number, location) => {
+            let probe = i.session.probes.get_mut(number);
+            let place =
+                probe.and_then(|p| p.locations.get_mut((location as usize).wrapping_sub(1)));
+            match place {
+                Some(place) => place.enabled = on,
+                None => wrong = Some(location),
+            }
+        }
+    })?;
+    match wrong {
+        Some(location) => fail!("Bad breakpoint location number '{location}'"),
+        None => Ok(()),
+    }
+}
+
+/// `condition N [EXPRESSION]`
+pub fn condition(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
+    if call.arguments.is_empty() {
+        fail!("Argument required (breakpoint number).");
+    }
+    let (word, expression) = match call.arguments.split_once(char::is_whitespace) {
+        Some((word, expression)) => (word, expression.trim()),
+        None => (call.arguments, ""),
+    };
+    let Some(number) = one_number(i, word) else {
+        fail!("Bad breakpoint argument: '{}'", call.arguments);
+    };
+    if i.session.probes.get(number).is_none() {
+        fail!("No breakpoint number {number}.");
+    }
+    let condition = match expression {
+        "" => {
+            if call.from_tty {
+                i.print(&format!("Breakpoint {number} now unconditional.\n"));
+            }
+            None
+        }
+        expression => {
+            check_condition(i, expression)?;
+            Some(expression.to_string())
+        }
+    };
+    if let Some(probe) = i.session.probes.get_mut(number) {
+        probe.condition = condition;
+    }
+    i.session.stale = true;
+    Ok(())
+}
+
+fn one_number(i: &mut Interpreter, word: &str) -> Option<u32> {
+    match numbers(i, word).ok()?.as_slice() {
+        [Choice::Probe(number)] => Some(*number),
+        _ => None,
+    }
+}
+
+/// `ignore N COUNT`
+pub fn ignore(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
+    let (word, count) = match call.arguments.split_once(char::is_whitespace) {
+        Some((word, count)) => (word, count.trim()),
+        None => (call.arguments, ""),
+    };
+    if word.is_empty() {
+        fail!("Argument required (a breakpoint number).");
+    }
+    let Some(number) = one_number(i, word) else {
+        fail!("bad breakpoint number: '{word}'");
+    };
+    if count.is_empty() {
+        fail!("Second argument (specified ignore-count) is missing.");
+    }
+    let count = super::data::number(i, count)?;
+    if i.session.probes.get(number).is_none() {
+        fail!("No breakpoint number {number}.");
+    }
+    let count = (count as i64).max(0) as u64;
+    i.session.set_ignore(number, count);
+    if call.from_tty {
+        i.print(&ignore_text(number, count));
+    }
+    Ok(())
+}
+
+/// What `ignore` and `continue N` say.
+pub fn ignore_text(number: u32, count: u64) -> String {
+    match count {
+        0 => format!("Will stop next time breakpoint {number} is reached.\n"),
+        1 => format!("Will ignore next crossing of breakpoint {number}.\n"),
+        n => format!("Will ignore next {n} crossings of breakpoint {number}.\n"),
+    }
+}
+
+impl Interpreter {
+    /// A probe of the command line.
+    pub fn trace_probe(&mut self, text: &str, at: &Position) -> Result<(), Error> {
+        let call = Call {
+            arguments: text,
+            untrimmed: text,
+            from_tty: false,
+            at,
+        };
+        trace(self, &call)
+    }
+
+    /// `commands [N…]`
+    pub fn set_body(&mut self, list: &str, body: Arc<[Node]>) -> Result<(), Error> {
+        let body = (!body.is_empty()).then_some(body);
+        if list.is_empty() {
+            let last = self.session.probes.last_number();
+            if self.session.probes.get(last).is_none() {
+                fail!("No breakpoints specified.");
+            }
+            return self.give_body(last, body);
+        }
+        let mut chosen = Vec::new();
+        each(self, list, |_, choice| {
+            let (Choice::Probe(number) | Choice::Location(number, _)) = choice;
+            chosen.push(number);
+        })?;
+        for number in chosen {
+            self.give_body(number, body.clone())?;
+        }
+        Ok(())
+    }
+
+    fn give_body(&mut self, number: u32, body: Option<Arc<[Node]>>) -> Result<(), Error> {
+        if let Some(probe) = self.session.probes.get_mut(number) {
+            probe.body = body;
+            self.session.stale = true;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_condition_begins_at_the_word_if() {
+        for (text, spec, condition) in [
+            ("f if $rdi==3", "f", Some("$rdi==3")),
+            ("f   if   1", "f", Some("1")),
+            ("f if(1)", "f", Some("(1)")),
+            ("iffy", "iffy", None),
+            ("*f+4 if x", "*f+4", Some("x")),
+            ("n::f(int) if 1", "n::f(int)", Some("1")),
+            ("if 1", "", Some("1")),
+        ] {
+            assert_eq!(split_condition(text), (spec, condition), "{text}");
+        }
+    }
+
+    #[test]
+    fn ignore_says_what_gdb_says() {
+        assert_eq!(
+            ignore_text(3, 2),
+            "Will ignore next 2 crossings of breakpoint 3.\n"
+        );
+        assert_eq!(
+            ignore_text(3, 1),
+            "Will ignore next crossing of breakpoint 3.\n"
+        );
+    }
+}

@@ -1,0 +1,155 @@
+//! Commands that look at values: the language's own statements, run over the selected thread.
+
+use super::interpreter::{Call, Interpreter};
+use crate::arch;
+use crate::error::{Error, fail};
+use crate::lang;
+use crate::lang::examine::Failure;
+use crate::lang::statement::{Context, Flow, parse_statement};
+use crate::session::output::Output;
+use crate::session::view::View;
+
+/// The instruction decoder as statements want it.
+pub fn disassemble(
+    bytes: &[u8],
+    address: u64,
+    symbol: &dyn Fn(u64) -> Option<String>,
+) -> Option<(usize, String)> {
+    let instruction = arch::disassemble(bytes, address, symbol)?;
+    Some((instruction.length, instruction.text))
+}
+
+/// What a failed statement says; a closed output is no error of the statement.
+pub fn failure(failure: Failure) -> Error {
+    match failure {
+        Failure::Command(error) => Error::new(error.to_string()),
+        Failure::Output(_) => Error::new("Quit"),
+    }
+}
+
+impl Interpreter {
+    /// Runs one of the language's statements.
+    fn statement(&mut self, name: &str, arguments: &str) -> Result<(), Error> {
+        self.session.need_stand()?;
+        let selected = self.session.target().map(|t| t.selected);
+        self.session.with_all(selected, |view, output, state| {
+            let Some(statement) = parse_statement(name, arguments, view)
+                .map_err(|e| Error::new(with_hint(&e.to_string(), arguments)))?
+            else {
+                fail!("{name} {arguments}: not understood.");
+            };
+            let mut context = Context {
+                scope: view,
+                out: output,
+                state,
+                disassemble: &disassemble,
+            };
+            match statement.run(&mut context) {
+                Ok(Flow::Next) => Ok(()),
+                Ok(_) => fail!("{name}: not possible here."),
+                Err(error) => {
+                    let error = failure(error);
+                    Err(Error::new(with_hint(&error.message, arguments)))
+                }
+            }
+        })
+    }
+
+    /// Whether an expression is not zero.
+    pub fn is_true(&mut self, expression: &str) -> Result<bool, Error> {
+        self.evaluate(expression, |value, view| value.is_true(view))
+    }
+
+    /// Evaluates an expression over the selected thread.
+    pub fn evaluate<R>(
+        &mut self,
+        expression: &str,
+        f: impl FnOnce(lang::Value, &View<'_>) -> Result<R, lang::Error>,
+    ) -> Result<R, Error> {
+        self.session.need_stand()?;
+        self.session
+            .with_view(|view: &mut View<'_>, _: &mut Output| {
+                let expr = lang::parse(expression, view)?;
+                let value = lang::evaluate(&expr, view)?;
+                f(value, view)
+            })
+            .map_err(|e| Error::new(with_hint(&e.to_string(), expression)))
+    }
+}
+
+/// The value of an expression as a number.
+pub fn number(i: &mut Interpreter, expression: &str) -> Result<u64, Error> {
+    i.evaluate(expression, |value, view| value.as_u64(view))
+}
+
+/// A register that the shell ate leaves a sign in front of nothing: `x/s +30`, `{char}(+31)`.
+pub fn with_hint(message: &str, text: &str) -> String {
+    let text = text
+        .trim_start_matches(|c: char| c == '/' || c.is_ascii_alphanumeric())
+        .trim_start();
+    let eaten = ["+", "==", "!=", "(+", "*(+"]
+        .iter()
+        .any(|start| text.starts_with(start))
+        || text.contains("(+")
+        || text.contains("(==");
+    if eaten {
+        format!(
+            "{message}\n(Was a name like $rsi eaten by the shell? Put the command in single quotes.)"
+        )
+    } else {
+        message.into()
+    }
+}
+
+/// `print[/F] [EXPRESSION]`
+pub fn print(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
+    i.statement("print", call.arguments)
+}
+
+/// `call[/F] EXPRESSION`: functions of the program are not called.
+pub fn call(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
+    i.statement("call", call.arguments)
+}
+
+/// `output[/F] EXPRESSION`
+pub fn output(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
+    i.statement("output", call.arguments)
+}
+
+/// `x[/NFU] [ADDRESS]`
+pub fn x(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
+    i.statement("x", call.arguments)
+}
+
+/// `printf "FORMAT", ARGUMENT…`
+pub fn printf(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
+    i.statement("printf", call.arguments)
+}
+
+/// `echo TEXT`
+pub fn echo(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
+    i.statement("echo", call.untrimmed)
+}
+
+/// `hexdump ADDRESS, LENGTH`
+pub fn hexdump(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
+    i.statement("hexdump", call.arguments)
+}
+
+/// `set EXPRESSION`, `set variable EXPRESSION`
+pub fn set_expression(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
+    i.statement("set variable", call.arguments)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_register_that_the_shell_ate_is_suspected() {
+        assert!(with_hint("A", "/s +30").contains("single quotes"));
+        assert!(with_hint("A", "{char}(+31) = 1").contains("single quotes"));
+        assert_eq!(with_hint("A", "/s $rsi+30"), "A");
+        assert_eq!(with_hint("A", "foo"), "A");
+    }
+}

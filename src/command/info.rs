@@ -1,0 +1,218 @@
+//! `info …` and `thread`.
+
+use super::interpreter::{Call, Interpreter};
+use crate::error::{Error, fail};
+use crate::lang;
+use crate::session::breakpoint::{Choice, choices};
+use crate::session::view::Names;
+
+/// `info breakpoints [N…]`
+pub fn breakpoints(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
+    i.session.read_counters();
+    let chosen = choices(call.arguments, &|_| None)?;
+    let numbers: Vec<u32> = chosen
+        .iter()
+        .map(|c| match c {
+            Choice::Probe(n) | Choice::Location(n, _) => *n,
+        })
+        .collect();
+    let text = i.session.probes.table(&numbers);
+    i.print(&text);
+    Ok(())
+}
+
+/// The registers that `info registers` shows without a name, in gdb's order.
+const GENERAL: &[&str] = &[
+    "rax", "rbx", "rcx", "rdx", "rsi", "rdi", "rbp", "rsp", "r8", "r9", "r10", "r11", "r12", "r13",
+    "r14", "r15", "rip", "eflags", "cs", "ss", "ds", "es", "fs", "gs", "fs_base", "gs_base", "k0",
+    "k1", "k2", "k3", "k4", "k5", "k6", "k7",
+];
+
+/// `info registers [NAME…]`
+pub fn registers(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
+    if i.session.target().is_none() {
+        fail!("The program has no registers now.");
+    }
+    i.session.need_stand()?;
+    let named = !call.arguments.is_empty();
+    let names: Vec<&str> = if named {
+        call.arguments.split_ascii_whitespace().collect()
+    } else {
+        GENERAL.to_vec()
+    };
+    for name in names {
+        let name = name.strip_prefix('$').unwrap_or(name);
+        match register_line(i, name) {
+            Ok(Some(line)) => i.print(&line),
+            Ok(None) if named => fail!("Invalid register `{name}'"),
+            // gdb leaves out what the processor does not have.
+            Ok(None) => {}
+            Err(error) if named => return Err(error),
+            Err(_) => {}
+        }
+    }
+    Ok(())
+}
+
+/// `rip            0x555555555159      0x555555555159 <f>`
+fn register_line(i: &mut Interpreter, name: &str) -> Result<Option<String>, Error> {
+    let alias = match name {
+        "pc" => "rip",
+        "sp" => "rsp",
+        "fp" => "rbp",
+        name => name,
+    };
+    let Some(register) = lang::registers::lookup(alias) else {
+        return Ok(None);
+    };
+    let _ = register;
+    let text = format!("${alias}");
+    let result = i.session.with_view(|view, _| -> Result<_, lang::Error> {
+        let expr = lang::parse(&text, view)?;
+        let value = lang::evaluate(&expr, view)?.fetched(view)?;
+        let natural = lang::print_value(&value, None, view)?;
+        let raw = lang::print_value(&value, Some('x'), view)?;
+        Ok((natural, raw))
+    });
+    match result {
+        Ok((natural, raw)) => {
+            let natural = without_type(&natural);
+            Ok(Some(if natural.starts_with('{') {
+                // Vector registers show all their views, once.
+                format!("{name:<15}{natural}\n")
+            } else {
+                format!("{name:<15}{raw:<19}{natural}\n")
+            }))
+        }
+        Err(lang::Error::Message(message)) => Err(Error::new(message)),
+        Err(error) => Err(Error::new(error.to_string())),
+    }
+}
+
+/// `(void (*)()) 0x… <f>` without the type in front.
+fn without_type(text: &str) -> &str {
+    if text.starts_with('(')
+        && let Some(at) = text.find(") 0x")
+    {
+        return &text[at + 2..];
+    }
+    text
+}
+
+/// `info symbol ADDRESS`
+pub fn symbol(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
+    if call.arguments.is_empty() {
+        fail!("Argument required (address).");
+    }
+    let address = super::data::number(i, call.arguments)?;
+    let running = i.session.target().is_some();
+    let text = i
+        .session
+        .images()
+        .and_then(|images| images.describe(address, running))
+        .unwrap_or_else(|| format!("No symbol matches {}.\n", call.arguments));
+    i.print(&text);
+    Ok(())
+}
+
+/// `info threads`
+pub fn threads(i: &mut Interpreter, _: &Call<'_>) -> Result<(), Error> {
+    if i.session.target().is_none() {
+        i.print("No threads.\n");
+        return Ok(());
+    }
+    i.session.need_stand()?;
+    let Some(target) = i.session.target() else {
+        return Ok(());
+    };
+    let tids: Vec<_> = target.threads.iter().map(|t| t.tid).collect();
+    for tid in tids {
+        i.session.registers(tid);
+    }
+    let Some(target) = i.session.target() else {
+        return Ok(());
+    };
+    let table = target.threads.table(target.pid, target.selected, |thread| {
+        match &thread.registers {
+            Some(registers) => i.session.frame(0, registers),
+            None => "(running)".into(),
+        }
+    });
+    i.print(&table);
+    Ok(())
+}
+
+/// `info sharedlibrary`
+pub fn sharedlibrary(i: &mut Interpreter, _: &Call<'_>) -> Result<(), Error> {
+    let text = match i.session.target() {
+        Some(target) => target.images.libraries(),
+        None => "No shared libraries loaded at this time.\n".into(),
+    };
+    i.print(&text);
+    Ok(())
+}
+
+/// `thread [N]`
+pub fn thread(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
+    if call.arguments.is_empty() {
+        let Some(target) = i.session.target() else {
+            fail!("No thread selected");
+        };
+        if let Some(thread) = target.threads.get(target.selected) {
+            let text = format!(
+                "[Current thread is {} ({})]\n",
+                thread.number,
+                thread.title()
+            );
+            i.print(&text);
+        }
+        return Ok(());
+    }
+    let Ok(number) = call.arguments.parse::<u32>() else {
+        fail!("Invalid thread ID: {}", call.arguments);
+    };
+    let tid = i
+        .session
+        .target()
+        .and_then(|t| t.threads.numbered(number))
+        .map(|t| t.tid);
+    let Some(tid) = tid else {
+        fail!("Unknown thread {number}.");
+    };
+    i.session.need_stand()?;
+    let registers = i.session.registers(tid);
+    let Some(target) = i.session.target_mut() else {
+        return Ok(());
+    };
+    target.selected = tid;
+    let title = target
+        .threads
+        .get(tid)
+        .map(|t| t.title())
+        .unwrap_or_default();
+    let frame = registers
+        .map(|r| i.session.frame(0, &r))
+        .unwrap_or_else(|| "(running)".into());
+    i.print(&format!(
+        "[Switching to thread {number} ({title})]\n#0  {frame}\n"
+    ));
+    Ok(())
+}
+
+/// `maint print program N`
+pub fn program(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
+    let Ok(number) = call.arguments.trim().parse::<u32>() else {
+        fail!("Argument required (a breakpoint number).");
+    };
+    let Some(probe) = i.session.probes.get(number).cloned() else {
+        fail!("No breakpoint number {number}.");
+    };
+    let text = i.session.program_text(&probe);
+    i.print(&text);
+    Ok(())
+}
+
+/// Whether anything is loaded that has symbols.
+pub fn any_symbols(i: &Interpreter) -> bool {
+    i.session.images().is_some_and(|images| images.any())
+}

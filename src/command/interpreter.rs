@@ -1,0 +1,382 @@
+//! Runs commands one after the other: from the prompt, the command line, files and bodies.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::table::{self, Table};
+use super::top::{NAMES, TOP};
+use crate::error::{Error, fail};
+use crate::lang::script::{Node, Position, Read, Reader};
+use crate::repl::input::{Input, Next};
+use crate::session::Session;
+use crate::session::events::Wake;
+
+/// How deep files may source each other, and bodies nest.
+const MAX_DEPTH: usize = 64;
+
+/// One command with its arguments.
+pub struct Call<'a> {
+    /// What follows the name.
+    pub arguments: &'a str,
+    /// The same with the blanks at its end, which `echo` prints.
+    pub untrimmed: &'a str,
+    /// A person typed it (or `-ex` stands for one): it says what it did.
+    pub from_tty: bool,
+    /// Where it was written.
+    pub at: &'a Position,
+}
+
+/// What a command does.
+pub type Action = fn(&mut Interpreter, &Call<'_>) -> Result<(), Error>;
+
+/// How a list of commands goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Flow {
+    Next,
+    /// The target went on: what stands behind never runs.
+    Resumed,
+    LoopBreak,
+    LoopContinue,
+}
+
+/// See the module.
+pub struct Interpreter {
+    /// What the commands are about.
+    pub session: Session,
+    /// Where lines come from that a command's own source does not have.
+    pub terminal: Box<dyn Input>,
+    /// `--batch`.
+    pub batch: bool,
+    /// `quit` was typed, with this status.
+    pub quit: Option<u8>,
+    /// What `Enter` repeats.
+    pub again: Option<String>,
+    /// Bodies of the stop that was presented last, still to run.
+    pub due: Vec<Arc<[Node]>>,
+    /// A command let the target go on.
+    pub resumed: bool,
+    depth: usize,
+}
+
+impl Interpreter {
+    /// With nothing run yet.
+    pub fn new(session: Session, terminal: Box<dyn Input>, batch: bool) -> Interpreter {
+        Interpreter {
+            session,
+            terminal,
+            batch,
+            quit: None,
+            again: None,
+            due: Vec::new(),
+            resumed: false,
+            depth: 0,
+        }
+    }
+
+    /// Prints.
+    pub fn print(&mut self, text: &str) {
+        self.session.output.print(text);
+    }
+
+    /// One command of the command line. A body that it begins is read from the terminal.
+    pub fn command(&mut self, text: &str) -> Result<(), Error> {
+        let mut reader = Reader::new("-ex", &NAMES);
+        let mut node = None;
+        for line in text.lines() {
+            if let Read::Node(complete) = reader.line(line).map_err(script)? {
+                self.top(&complete, !self.batch)?;
+                node = Some(());
+            }
+        }
+        while reader.depth() > 0 {
+            match self.terminal.line(">")? {
+                Next::Line(line) => {
+                    if let Read::Node(complete) = reader.line(&line).map_err(script)? {
+                        return self.top(&complete, !self.batch);
+                    }
+                }
+                Next::End | Next::Interrupted => break,
+            }
+        }
+        match (reader.finish().map_err(script)?, node) {
+            (Some(last), _) => self.top(&last, !self.batch),
+            (None, _) => Ok(()),
+        }
+    }
+
+    /// A file of commands, up to its first error.
+    pub fn source(&mut self, path: &Path) -> Result<(), Error> {
+        let text = fs::read(path).map_err(|e| {
+            Error::new(format!(
+                "{}: {}.",
+                path.display(),
+                crate::session::lifecycle::plain(&e)
+            ))
+        })?;
+        let text = String::from_utf8_lossy(&text).into_owned();
+        self.deeper(|interpreter| interpreter.source_text(&path.to_string_lossy(), &text))
+    }
+
+    fn source_text(&mut self, name: &str, text: &str) -> Result<(), Error> {
+        let mut reader = Reader::new(name, &NAMES);
+        let failed = |line: usize, error: Error| {
+            let message = format!("{name}:{line}: Error in sourced command file:\n{error}");
+            Error { message, ..error }
+        };
+        let mut last = 0;
+        for (index, line) in text.lines().enumerate() {
+            last = index + 1;
+            let read = reader
+                .line(line)
+                .map_err(|e| failed(e.at.line as usize, Error::new(e.message)))?;
+            if let Read::Node(node) = read {
+                self.top(&node, false).map_err(|e| failed(last, e))?;
+            }
+            if self.quit.is_some() {
+                return Ok(());
+            }
+        }
+        let rest = reader
+            .finish()
+            .map_err(|e| failed(e.at.line as usize, Error::new(e.message)))?;
+        match rest {
+            Some(node) => self.top(&node, false).map_err(|e| failed(last, e)),
+            None => Ok(()),
+        }
+    }
+
+    /// Guards against endless nesting.
+    fn deeper<R>(
+        &mut self,
+        f: impl FnOnce(&mut Interpreter) -> Result<R, Error>,
+    ) -> Result<R, Error> {
+        if self.depth >= MAX_DEPTH {
+            fail!("Command nesting is deeper than {MAX_DEPTH}.");
+        }
+        self.depth += 1;
+        let result = f(self);
+        self.depth -= 1;
+        result
+    }
+
+    /// One complete command, and then the bodies of the stop that it led to.
+    pub fn top(&mut self, node: &Node, from_tty: bool) -> Result<(), Error> {
+        self.resumed = false;
+        let result = self.run(node, from_tty).map(|_| ());
+        if result.is_err() {
+            self.due.clear();
+            return result;
+        }
+        self.run_due()
+    }
+
+    /// The bodies of presented stops; one that continues leads to the next stop's.
+    fn run_due(&mut self) -> Result<(), Error> {
+        while !self.due.is_empty() {
+            let bodies = std::mem::take(&mut self.due);
+            for body in bodies {
+                self.resumed = false;
+                let flow = self.body(&body).inspect_err(|_| self.due.clear())?;
+                if flow == Flow::Resumed {
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A body's commands; `silent` in front has done its work already.
+    fn body(&mut self, body: &[Node]) -> Result<Flow, Error> {
+        let rest = match body.first() {
+            Some(Node::Simple(line)) if line.text == "silent" => &body[1..],
+            _ => body,
+        };
+        self.list(rest)
+    }
+
+    fn list(&mut self, nodes: &[Node]) -> Result<Flow, Error> {
+        for node in nodes {
+            let flow = self.run(node, false)?;
+            if flow != Flow::Next || self.quit.is_some() {
+                return Ok(flow);
+            }
+        }
+        Ok(Flow::Next)
+    }
+
+    fn run(&mut self, node: &Node, from_tty: bool) -> Result<Flow, Error> {
+        match node {
+            Node::Simple(line) => {
+                self.resumed = false;
+                self.line(&line.text, &line.at, from_tty)?;
+                Ok(if self.resumed {
+                    Flow::Resumed
+                } else {
+                    Flow::Next
+                })
+            }
+            Node::If {
+                condition,
+                then,
+                otherwise,
+            } => {
+                let chosen = if self.is_true(&condition.text)? {
+                    then
+                } else {
+                    otherwise
+                };
+                self.deeper(|i| i.list(chosen))
+            }
+            Node::While { condition, body } => {
+                while self.is_true(&condition.text)? {
+                    match self.deeper(|i| i.list(body))? {
+                        Flow::LoopBreak => break,
+                        Flow::Resumed => return Ok(Flow::Resumed),
+                        Flow::Next | Flow::LoopContinue => {}
+                    }
+                    if crate::session::events::interrupted() {
+                        fail!("Quit");
+                    }
+                }
+                Ok(Flow::Next)
+            }
+            Node::LoopBreak(_) => Ok(Flow::LoopBreak),
+            Node::LoopContinue(_) => Ok(Flow::LoopContinue),
+            Node::Commands { arguments, body } => {
+                self.set_body(&arguments.text, body.clone().into())?;
+                Ok(Flow::Next)
+            }
+            Node::Define { name, .. } => fail!(
+                "define {}: user-defined commands are not supported.",
+                name.text
+            ),
+            Node::Document { name, .. } => fail!(
+                "document {}: user-defined commands are not supported.",
+                name.text
+            ),
+            Node::Foreign { line } => {
+                fail!("{}: only gdb's own commands are supported.", line.text)
+            }
+        }
+    }
+
+    /// One line that is no block.
+    fn line(&mut self, text: &str, at: &Position, from_tty: bool) -> Result<(), Error> {
+        let (name, arguments) = table::split(text);
+        let entry = TOP.find(name)?;
+        let call = Call {
+            arguments: arguments.trim_end(),
+            untrimmed: arguments,
+            from_tty,
+            at,
+        };
+        (entry.action)(self, &call)
+    }
+
+    /// Looks `call`'s first word up in a sub-table and runs it.
+    pub fn sub(&mut self, table: &Table<Action>, call: &Call<'_>) -> Result<(), Error> {
+        let (name, arguments) = table::split(call.arguments);
+        let entry = table.find(name)?;
+        let call = Call {
+            arguments,
+            untrimmed: arguments,
+            ..*call
+        };
+        (entry.action)(self, &call)
+    }
+
+    /// Lets the target go on and waits until a person must see something.
+    pub fn go(&mut self, signal: Option<i32>) -> Result<(), Error> {
+        self.session.output.flush();
+        self.resumed = true;
+        self.session.resume(signal)?;
+        loop {
+            match self.session.wait(None)? {
+                Wake::Stopped(bodies) => {
+                    self.session.read_counters();
+                    self.due = bodies;
+                    return Ok(());
+                }
+                Wake::Ask { tid, bodies } => self.asked(tid, &bodies)?,
+                Wake::Ended => return Ok(()),
+                Wake::Interrupted => {
+                    self.quit = Some(0);
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    /// A body that goes on by itself, run over the thread that waits for it.
+    pub fn asked(
+        &mut self,
+        tid: crate::engine::protocol::Tid,
+        bodies: &[Arc<[Node]>],
+    ) -> Result<(), Error> {
+        for body in bodies {
+            let end = body
+                .iter()
+                .position(|node| matches!(node, Node::Simple(line) if is_continue(&line.text)))
+                .unwrap_or(body.len());
+            if let Err(error) = self.body(&body[..end]) {
+                if self.session.settings.strict {
+                    self.session.stand(0)?;
+                    return Err(error);
+                }
+                self.session.output.print(&format!("{error}\n"));
+            }
+        }
+        self.session.resume_thread(tid)
+    }
+
+    /// Asks; off a terminal the answer is yes and is printed.
+    pub fn query(&mut self, question: &str) -> Result<bool, Error> {
+        if !self.session.settings.confirm {
+            return Ok(true);
+        }
+        self.session.output.flush();
+        if self.batch || !self.terminal.is_terminal() {
+            self.print(&format!(
+                "{question}(y or n) [answered Y; input not from terminal]\n"
+            ));
+            return Ok(true);
+        }
+        loop {
+            match self.terminal.answer(&format!("{question}(y or n) "))? {
+                Next::Line(answer) => match answer.trim().to_ascii_lowercase().as_str() {
+                    "y" | "yes" => return Ok(true),
+                    "n" | "no" => return Ok(false),
+                    _ => self.print("Please answer y or n.\n"),
+                },
+                Next::End => return Ok(true),
+                Next::Interrupted => fail!("Quit"),
+            }
+        }
+    }
+
+    /// Asks; off a terminal the answer is no and is printed.
+    pub fn query_no(&mut self, question: &str) -> Result<bool, Error> {
+        self.session.output.flush();
+        if self.batch || !self.terminal.is_terminal() {
+            self.print(&format!(
+                "{question}(y or [n]) [answered N; input not from terminal]\n"
+            ));
+            return Ok(false);
+        }
+        match self.terminal.answer(&format!("{question}(y or [n]) "))? {
+            Next::Line(answer) => Ok(answer.trim().to_ascii_lowercase().starts_with('y')),
+            Next::End | Next::Interrupted => Ok(false),
+        }
+    }
+}
+
+fn is_continue(text: &str) -> bool {
+    use crate::lang::script::Resolver;
+    matches!(NAMES.resolve(text), Some(("continue", _)))
+}
+
+/// A block that cannot be.
+fn script(error: crate::lang::script::ScriptError) -> Error {
+    Error::new(error.message)
+}

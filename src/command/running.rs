@@ -1,0 +1,268 @@
+//! Commands that start, continue, leave and end the program.
+
+use std::path::Path;
+
+use super::breakpoints::ignore_text;
+use super::interpreter::{Call, Interpreter};
+use crate::error::{Error, fail};
+use crate::session::breakpoint::{Disposition, Origin, Probe};
+use crate::session::images::Unresolved;
+use crate::session::process;
+
+/// `run [ARGUMENTS]`
+pub fn run(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
+    if i.session.target().is_some() {
+        if call.from_tty
+            && !i.query(
+                "The program being debugged has been started already.\nStart it from the beginning? ",
+            )?
+        {
+            fail!("Program not restarted.");
+        }
+        i.session.kill(0)?;
+    }
+    if !call.arguments.is_empty() {
+        i.session.settings.arguments = call.arguments.into();
+    }
+    if call.from_tty
+        && let Some(images) = &i.session.program
+    {
+        let text = format!(
+            "Starting program: {} {}\n",
+            images.program.display(),
+            i.session.settings.arguments
+        );
+        i.print(&text);
+    }
+    i.session.output.flush();
+    i.session.launch()?;
+    i.go(None)
+}
+
+/// `start [ARGUMENTS]`: `tbreak main` and `run`.
+pub fn start(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
+    let at = match i.session.locate("main", Origin::Break) {
+        Ok(locations) => locations,
+        Err(Unresolved::Bad(error)) => return Err(error),
+        Err(Unresolved::NotFound { message, .. }) => {
+            if i.session.images().is_none() {
+                fail!("No symbol table loaded.  Use the \"file\" command.");
+            }
+            fail!("{message}");
+        }
+    };
+    let number = i.session.probes.add(|number, place| Probe {
+        number,
+        place,
+        origin: Origin::Break,
+        spec: "main".into(),
+        condition: None,
+        body: None,
+        disposition: Disposition::Delete,
+        enabled: true,
+        hits: 0,
+        ignore: 0,
+        locations: at,
+        resolved: true,
+        missing: None,
+    })?;
+    if let Some(probe) = i.session.probes.get(number) {
+        let text = format!("{}\n", probe.mention());
+        i.print(&text);
+    }
+    run(i, call)
+}
+
+/// `continue [N]`
+pub fn continue_(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
+    i.session.need_target()?;
+    if !call.arguments.is_empty() {
+        let count = super::data::number(i, call.arguments)? as i64;
+        let at = i.session.stopped_at();
+        match at {
+            Some(number) => {
+                let count = (count - 1).max(0) as u64;
+                i.session.set_ignore(number, count);
+                if call.from_tty {
+                    let text = ignore_text(number, count);
+                    i.print(&format!("{}  ", text.trim_end()));
+                }
+            }
+            None => {
+                if call.from_tty {
+                    i.print("Not stopped at any breakpoint; argument ignored.\n");
+                }
+            }
+        }
+    }
+    if call.from_tty {
+        i.print("Continuing.\n");
+    }
+    i.go(None)
+}
+
+/// `kill`
+pub fn kill(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
+    let pid = i.session.need_target()?.pid;
+    let _ = call;
+    if !i.query("Kill the program being debugged? ")? {
+        fail!("Not confirmed.");
+    }
+    i.session.kill(0)?;
+    i.print(&format!("[Inferior 1 (process {pid}) killed]\n"));
+    Ok(())
+}
+
+/// `detach`
+pub fn detach(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
+    let target = i.session.need_target()?;
+    let pid = target.pid;
+    if call.from_tty {
+        let text = format!(
+            "Detaching from program: {}, process {pid}\n",
+            target.program.display()
+        );
+        i.print(&text);
+    }
+    i.session.detach(0)?;
+    i.print(&format!("[Inferior 1 (process {pid}) detached]\n"));
+    Ok(())
+}
+
+/// `attach TARGET`
+pub fn attach(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
+    if call.arguments.is_empty() {
+        fail!("Argument required (process-id to attach).");
+    }
+    if let Some(target) = i.session.target() {
+        if target.launched {
+            if call.from_tty && !i.query("A program is being debugged already.  Kill it? ")? {
+                fail!("Not killed.");
+            }
+            i.session.kill(0)?;
+        } else {
+            i.session.detach(0)?;
+        }
+    }
+    let pid = process::find(call.arguments)?;
+    attach_to(i, pid, call.from_tty)
+}
+
+/// Attaches to a process and says so.
+pub fn attach_to(i: &mut Interpreter, pid: i32, from_tty: bool) -> Result<(), Error> {
+    if from_tty {
+        let text = match &i.session.program {
+            Some(images) => format!(
+                "Attaching to program: {}, process {pid}\n",
+                images.program.display()
+            ),
+            None => format!("Attaching to process {pid}\n"),
+        };
+        i.print(&text);
+        i.session.output.flush();
+    }
+    i.session.attach(pid)?;
+    // A script goes on at once: the program need not be stopped before something asks for it.
+    if i.terminal.is_terminal() && !i.batch {
+        i.session.need_stand()?;
+        show_frame(i)?;
+    }
+    Ok(())
+}
+
+/// The line that says where the selected thread stands.
+pub fn show_frame(i: &mut Interpreter) -> Result<(), Error> {
+    let Some(tid) = i.session.target().map(|t| t.selected) else {
+        return Ok(());
+    };
+    if let Some(registers) = i.session.registers(tid) {
+        let text = format!("{}\n", i.session.frame(0, &registers));
+        i.print(&text);
+    }
+    Ok(())
+}
+
+/// `file [PROGRAM]`
+pub fn file(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
+    if call.arguments.is_empty() {
+        i.session.program = None;
+        return Ok(());
+    }
+    load(i, Path::new(call.arguments), call.from_tty)
+}
+
+/// Loads a program's symbols and says what gdb says.
+pub fn load(i: &mut Interpreter, path: &Path, tell: bool) -> Result<(), Error> {
+    i.session.load(path)?;
+    if tell {
+        i.print(&format!("Reading symbols from {}...\n", path.display()));
+        let debug = i.session.program.as_ref().is_some_and(|images| {
+            let main = images.modules.loaded().first();
+            main.is_some_and(|l| l.module.has_debug_info())
+        });
+        if !debug {
+            i.print(&format!(
+                "(No debugging symbols found in {})\n",
+                path.display()
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// `quit [STATUS]`
+pub fn quit(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
+    let status = match call.arguments {
+        "" => 0,
+        expression => super::data::number(i, expression)? as u8,
+    };
+    if call.from_tty && !confirm_quit(i)? {
+        fail!("Not confirmed.");
+    }
+    i.quit = Some(status);
+    Ok(())
+}
+
+/// Asks before a process is ended or left.
+pub fn confirm_quit(i: &mut Interpreter) -> Result<bool, Error> {
+    let Some(target) = i.session.target() else {
+        return Ok(true);
+    };
+    let fate = if target.launched {
+        "killed"
+    } else {
+        "detached"
+    };
+    let text = format!(
+        "A debugging session is active.\n\n\tInferior 1 [process {}] will be {fate}.\n\nQuit anyway? ",
+        target.pid
+    );
+    i.query(&text)
+}
+
+/// Leaves every process as gdb does at its end: launched ones are killed, others let go.
+pub fn leave(i: &mut Interpreter) -> Result<(), Error> {
+    let mut result = Ok(());
+    while let Some(target) = i.session.target() {
+        let (pid, launched) = (target.pid, target.launched);
+        let before = i.session.targets.len();
+        if launched {
+            result = i.session.kill(0);
+        } else {
+            if !i.batch {
+                let text = format!(
+                    "Detaching from program: {}, process {pid}\n",
+                    target.program.display()
+                );
+                i.print(&text);
+            }
+            result = i.session.detach(0);
+            i.print(&format!("[Inferior 1 (process {pid}) detached]\n"));
+        }
+        if i.session.targets.len() == before {
+            break;
+        }
+    }
+    i.session.output.flush();
+    result
+}

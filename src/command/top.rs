@@ -1,0 +1,445 @@
+//! The commands of the top level, of `info` and of `maint`.
+
+use std::path::Path;
+
+use super::interpreter::{Action, Call, Interpreter};
+use super::table::{self, Entry, Table};
+use super::{breakpoints, data, info, running, settings};
+use crate::error::{Error, fail};
+use crate::lang::script::Resolver;
+
+/// Every command.
+pub static TOP: Table<Action> = Table {
+    prefix: "",
+    // Of commands that gdb has and that do not exist here.
+    taken: &[
+        "s", "n", "u", "l", "f", "j", "w", "si", "ni", "bt", "where", "disas", "fin", "o", "co",
+        "comp",
+    ],
+    entries: &[
+        Entry {
+            name: "attach",
+            aliases: &[],
+            help: "Attach to a running process.\nUsage: attach TARGET\nTARGET is a process id, the exact name of a program, or /REGEX/ on the command line.",
+            action: running::attach,
+        },
+        Entry {
+            name: "break",
+            aliases: &["brea", "bre", "br", "b"],
+            help: "Set a breakpoint.\nUsage: break [LOCATION] [if CONDITION]\nLOCATION is a function, Class::method, Class::method(int), a mangled name, LIB.so:FUNCTION,\nLIB+0xOFFSET, FILE:0xOFFSET or *EXPRESSION (that very address).\nWithout LOCATION: where the selected thread stands.",
+            action: breakpoints::break_,
+        },
+        Entry {
+            name: "call",
+            aliases: &[],
+            help: "Show the value of an expression, unless it is void.\nUsage: call[/F] EXPRESSION\nFunctions of the program are never called.",
+            action: data::call,
+        },
+        Entry {
+            name: "commands",
+            aliases: &[],
+            help: "Set the commands that run when a breakpoint is hit.\nUsage: commands [N...]\nThey follow, one a line, up to `end'. Without N: those of the last breakpoint.\n`silent' as the first leaves out the announcement of the hit.\nA body that says `continue' runs without stopping the program where that is possible.",
+            action: |_, _| fail!("commands: a body must follow."),
+        },
+        Entry {
+            name: "condition",
+            aliases: &[],
+            help: "Give a breakpoint a condition, or take it away.\nUsage: condition N [EXPRESSION]",
+            action: breakpoints::condition,
+        },
+        Entry {
+            name: "continue",
+            aliases: &["fg", "c"],
+            help: "Let the program go on.\nUsage: continue [N]\nN: stop at this breakpoint only the Nth time.",
+            action: running::continue_,
+        },
+        Entry {
+            name: "define",
+            aliases: &[],
+            help: "User-defined commands are not supported.",
+            action: |_, _| fail!("define: user-defined commands are not supported."),
+        },
+        Entry {
+            name: "delete",
+            aliases: &["del", "d"],
+            help: "Delete breakpoints.\nUsage: delete [N...]\nWithout N: all.",
+            action: breakpoints::delete,
+        },
+        Entry {
+            name: "detach",
+            aliases: &[],
+            help: "Leave the process; it runs on as if nobody had been there.\nUsage: detach",
+            action: running::detach,
+        },
+        Entry {
+            name: "disable",
+            aliases: &["disa", "dis"],
+            help: "Disable breakpoints, or locations of them.\nUsage: disable [N|N.LOCATION...]\nWithout N: all.",
+            action: breakpoints::disable,
+        },
+        Entry {
+            name: "document",
+            aliases: &[],
+            help: "User-defined commands are not supported.",
+            action: |_, _| fail!("document: user-defined commands are not supported."),
+        },
+        Entry {
+            name: "echo",
+            aliases: &[],
+            help: "Print a text; \\n and the other escapes of C are read.\nUsage: echo TEXT",
+            action: data::echo,
+        },
+        Entry {
+            name: "enable",
+            aliases: &["en"],
+            help: "Enable breakpoints, or locations of them.\nUsage: enable [once|delete] [N|N.LOCATION...]\nWithout N: all. once: disable at the next stop there; delete: delete then.",
+            action: breakpoints::enable,
+        },
+        Entry {
+            name: "file",
+            aliases: &[],
+            help: "Use a program: its symbols, and for `run'.\nUsage: file [PROGRAM]",
+            action: running::file,
+        },
+        Entry {
+            name: "help",
+            aliases: &["h"],
+            help: "Tell about commands.\nUsage: help [COMMAND]",
+            action: help,
+        },
+        Entry {
+            name: "hexdump",
+            aliases: &[],
+            help: "Show memory as hexadecimal numbers and text.\nUsage: hexdump ADDRESS, LENGTH",
+            action: data::hexdump,
+        },
+        Entry {
+            name: "if",
+            aliases: &[],
+            help: "Run commands if an expression is not zero.\nUsage: if EXPRESSION\nThe commands follow, one a line, up to `else' or `end'.",
+            action: |_, _| fail!("if command requires an argument."),
+        },
+        Entry {
+            name: "ignore",
+            aliases: &[],
+            help: "Let a breakpoint's next hits pass.\nUsage: ignore N COUNT",
+            action: breakpoints::ignore,
+        },
+        Entry {
+            name: "info",
+            aliases: &["inf", "i"],
+            help: "Tell about the program and the session.",
+            action: |i, call| {
+                if call.arguments.is_empty() {
+                    let text = format!("List of info subcommands:\n\n{}\n", INFO.list());
+                    i.print(&text);
+                    return Ok(());
+                }
+                i.sub(&INFO, call)
+            },
+        },
+        Entry {
+            name: "kill",
+            aliases: &["k"],
+            help: "End the program.\nUsage: kill",
+            action: running::kill,
+        },
+        Entry {
+            name: "maintenance",
+            aliases: &["maint", "mt"],
+            help: "maintenance print program N: what breakpoint N runs at its sites.",
+            action: maintenance,
+        },
+        Entry {
+            name: "output",
+            aliases: &[],
+            help: "Show the value of an expression, without a new line and without the history.\nUsage: output[/F] EXPRESSION",
+            action: data::output,
+        },
+        Entry {
+            name: "print",
+            aliases: &["inspect", "p"],
+            help: "Show the value of an expression and keep it in the history.\nUsage: print[/F] [EXPRESSION]\nF is a format letter: o x d u t f a c s z.\nWithout EXPRESSION: the last value.",
+            action: data::print,
+        },
+        Entry {
+            name: "printf",
+            aliases: &[],
+            help: "Print values by a format, as in C.\nUsage: printf \"FORMAT\", EXPRESSION...",
+            action: data::printf,
+        },
+        Entry {
+            name: "quit",
+            aliases: &["exit", "q"],
+            help: "Leave trapline: a launched program is ended, another one is left running.\nUsage: quit [STATUS]",
+            action: running::quit,
+        },
+        Entry {
+            name: "run",
+            aliases: &["r"],
+            help: "Launch the program.\nUsage: run [ARGUMENTS]\nWithout ARGUMENTS: those of the last time, or of --args.",
+            action: running::run,
+        },
+        Entry {
+            name: "set",
+            aliases: &[],
+            help: "Change a setting, or evaluate an expression for what it changes.\nUsage: set SETTING VALUE\n       set EXPRESSION: set $x = 1, set $rdi = 2, set {char}($rsi+3) = 0x61\n       set variable EXPRESSION",
+            action: settings::set,
+        },
+        Entry {
+            name: "show",
+            aliases: &[],
+            help: "Show a setting.\nUsage: show [SETTING]",
+            action: settings::show,
+        },
+        Entry {
+            name: "silent",
+            aliases: &["sil"],
+            help: "First in a breakpoint's commands: do not announce the hit.",
+            action: |_, _| fail!("Undefined command: \"silent\".  Try \"help\"."),
+        },
+        Entry {
+            name: "source",
+            aliases: &[],
+            help: "Run the commands in a file.\nUsage: source FILE",
+            action: source,
+        },
+        Entry {
+            name: "start",
+            aliases: &["sta"],
+            help: "Launch the program and stop in main.\nUsage: start [ARGUMENTS]",
+            action: running::start,
+        },
+        Entry {
+            name: "tbreak",
+            aliases: &["tb", "tbr", "tbre"],
+            help: "Set a breakpoint for one hit.\nUsage: tbreak [LOCATION] [if CONDITION]",
+            action: breakpoints::tbreak,
+        },
+        Entry {
+            name: "thread",
+            aliases: &["t"],
+            help: "Select a thread, or say which one is selected.\nUsage: thread [N]",
+            action: info::thread,
+        },
+        Entry {
+            name: "trace",
+            aliases: &[],
+            help: "Show every hit of a function without stopping the program.\nUsage: trace LOCATION [if CONDITION] [{ COMMAND; ... }]\nWithout a body the arguments are shown.",
+            action: breakpoints::trace,
+        },
+        Entry {
+            name: "while",
+            aliases: &[],
+            help: "Run commands as long as an expression is not zero.\nUsage: while EXPRESSION\nThe commands follow, one a line, up to `end'.",
+            action: |_, _| fail!("while command requires an argument."),
+        },
+        Entry {
+            name: "x",
+            aliases: &[],
+            help: "Examine memory.\nUsage: x[/NFU] [ADDRESS]\nN is a count, F a format letter (o x d u t f a i c s z), U a size letter (b h w g: 1, 2, 4, 8 bytes).\nWhat is left out is as the last time. Without ADDRESS: behind what was shown last.",
+            action: data::x,
+        },
+    ],
+};
+
+/// What stands behind `info`.
+pub static INFO: Table<Action> = Table {
+    prefix: "info ",
+    taken: &["s"],
+    entries: &[
+        Entry {
+            name: "breakpoints",
+            aliases: &["b"],
+            help: "The breakpoints: where, conditions, counts, commands.\nUsage: info breakpoints [N...]",
+            action: info::breakpoints,
+        },
+        Entry {
+            name: "registers",
+            aliases: &["r"],
+            help: "The general registers of the selected thread, or those named.\nUsage: info registers [NAME...]",
+            action: info::registers,
+        },
+        Entry {
+            name: "sharedlibrary",
+            aliases: &["dll"],
+            help: "The shared libraries of the program.",
+            action: info::sharedlibrary,
+        },
+        Entry {
+            name: "symbol",
+            aliases: &[],
+            help: "The symbol at an address.\nUsage: info symbol ADDRESS",
+            action: info::symbol,
+        },
+        Entry {
+            name: "threads",
+            aliases: &[],
+            help: "The threads of the program.",
+            action: info::threads,
+        },
+    ],
+};
+
+/// What stands behind `maintenance print`.
+static MAINT_PRINT: Table<Action> = Table {
+    prefix: "maintenance print ",
+    taken: &[],
+    entries: &[Entry {
+        name: "program",
+        aliases: &[],
+        help: "What a breakpoint runs at its sites.\nUsage: maintenance print program N",
+        action: info::program,
+    }],
+};
+
+/// What stands behind `maintenance`.
+static MAINT: Table<Action> = Table {
+    prefix: "maintenance ",
+    taken: &[],
+    entries: &[Entry {
+        name: "print",
+        aliases: &["p"],
+        help: "maintenance print program N",
+        action: |i, call| {
+            if call.arguments.is_empty() {
+                let text = format!(
+                    "List of maintenance print subcommands:\n\n{}\n",
+                    MAINT_PRINT.list()
+                );
+                i.print(&text);
+                return Ok(());
+            }
+            i.sub(&MAINT_PRINT, call)
+        },
+    }],
+};
+
+/// The table as the reader of scripts asks it.
+#[derive(Debug, Clone, Copy)]
+pub struct Names;
+
+/// The one instance.
+pub static NAMES: Names = Names;
+
+impl Resolver for Names {
+    fn resolve<'a>(&self, line: &'a str) -> Option<(&'static str, &'a str)> {
+        let (word, rest) = table::split(line);
+        Some((TOP.find(word).ok()?.name, rest))
+    }
+}
+
+/// `help [COMMAND]`
+fn help(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
+    let (word, rest) = table::split(call.arguments);
+    if word.is_empty() {
+        let text = format!(
+            "List of commands:\n\n{}\nType \"help\" followed by command name for full documentation.\nCommand name abbreviations are allowed if unambiguous.\n",
+            TOP.list()
+        );
+        i.print(&text);
+        return Ok(());
+    }
+    let entry = TOP.find(word)?;
+    let below: Option<(&Table<Action>, &str)> = match entry.name {
+        "info" => Some((&INFO, rest)),
+        "set" => Some((&settings::SET, rest)),
+        "show" => Some((&settings::SHOW, rest)),
+        _ => None,
+    };
+    let text = match below {
+        Some((table, "")) => format!(
+            "{}\nList of {}subcommands:\n\n{}\n",
+            TOP.help(entry),
+            table.prefix,
+            table.list()
+        ),
+        Some((table, rest)) => table.help(table.find(table::split(rest).0)?),
+        None => TOP.help(entry),
+    };
+    i.print(&text);
+    Ok(())
+}
+
+/// `source FILE`
+fn source(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
+    let file = call.arguments.trim_start_matches("-v ").trim();
+    if file.is_empty() {
+        fail!("source command requires file name of file to source.");
+    }
+    if !Path::new(file).exists() {
+        // As gdb: a warning, not an error, unless a script asked for it.
+        if call.from_tty || i.batch {
+            i.session
+                .output
+                .complain(&format!("warning: {file}: No such file or directory"));
+            return Ok(());
+        }
+        fail!("{file}: No such file or directory.");
+    }
+    i.source(Path::new(file))
+}
+
+/// `maintenance print program N`
+fn maintenance(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
+    if call.arguments.is_empty() {
+        let text = format!("List of maintenance subcommands:\n\n{}\n", MAINT.list());
+        i.print(&text);
+        return Ok(());
+    }
+    i.sub(&MAINT, call)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gdbs_abbreviations_mean_what_they_mean_there() {
+        for (typed, name) in [
+            ("b", "break"),
+            ("br", "break"),
+            ("c", "continue"),
+            ("cont", "continue"),
+            ("i", "info"),
+            ("p", "print"),
+            ("h", "help"),
+            ("k", "kill"),
+            ("r", "run"),
+            ("q", "quit"),
+            ("d", "delete"),
+            ("tb", "tbreak"),
+            ("sil", "silent"),
+            ("x", "x"),
+            ("dis", "disable"),
+            ("en", "enable"),
+            ("t", "thread"),
+            ("maint", "maintenance"),
+            ("comm", "commands"),
+        ] {
+            assert_eq!(TOP.find(typed).map(|e| e.name), Ok(name), "{typed}");
+        }
+        for absent in ["s", "n", "u", "l", "f"] {
+            let error = TOP.find(absent).err().map(|e| e.message);
+            let text = format!("Undefined command: \"{absent}\".  Try \"help\".");
+            assert_eq!(error, Some(text));
+        }
+    }
+
+    #[test]
+    fn names_are_unique() {
+        let mut seen = std::collections::HashSet::new();
+        for entry in TOP.entries {
+            for name in std::iter::once(&entry.name).chain(entry.aliases) {
+                assert!(seen.insert(*name), "{name}");
+                assert!(!TOP.taken.contains(name), "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn scripts_are_read_with_the_table() {
+        assert_eq!(NAMES.resolve("cont 3"), Some(("continue", "3")));
+        assert_eq!(NAMES.resolve("foo"), None);
+    }
+}

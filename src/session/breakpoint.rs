@@ -1,0 +1,485 @@
+//! What the user asked for, and the table that `info breakpoints` prints.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use crate::error::{Error, fail};
+use crate::lang::script::Node;
+
+/// How a probe came to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// `break` and `tbreak`: stops, unless its body says `continue`.
+    Break,
+    /// `trace`: never stops.
+    Trace,
+}
+
+/// What happens to a probe after a hit that was presented.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Disposition {
+    /// It stays.
+    Keep,
+    /// It is deleted.
+    Delete,
+    /// It is disabled.
+    Disable,
+}
+
+/// One place of a probe.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Location {
+    /// Where it is now: a run-time address, or the file's before there is a process.
+    pub address: u64,
+    /// `f+4`, as gdb shows it between `<` and `>`.
+    pub symbol: Option<String>,
+    /// `disable 1.2` is per location.
+    pub enabled: bool,
+}
+
+/// A breakpoint or a tracing probe, by its number.
+#[derive(Debug, Clone)]
+pub struct Probe {
+    /// From 1, never used again.
+    pub number: u32,
+    /// Its place in the counters that front and keeper share.
+    pub place: u16,
+    /// What made it.
+    pub origin: Origin,
+    /// The location as it was typed.
+    pub spec: String,
+    /// The condition as it was typed.
+    pub condition: Option<String>,
+    /// What runs at a hit.
+    pub body: Option<Arc<[Node]>>,
+    /// After a hit.
+    pub disposition: Disposition,
+    /// `disable`.
+    pub enabled: bool,
+    /// Hits so far.
+    pub hits: u64,
+    /// How many hits are still to be ignored.
+    pub ignore: u64,
+    /// Where it is; empty while nothing that it names is loaded.
+    pub locations: Vec<Location>,
+    /// It has or had a place.
+    pub resolved: bool,
+    /// Why it has none.
+    pub missing: Option<String>,
+}
+
+impl Probe {
+    /// `Breakpoint`, or `Temporary breakpoint`.
+    pub fn noun(&self) -> &'static str {
+        match (self.origin, self.disposition) {
+            (Origin::Trace, _) => "Trace",
+            (Origin::Break, Disposition::Delete) => "Temporary breakpoint",
+            (Origin::Break, _) => "Breakpoint",
+        }
+    }
+
+    /// What `break` says when it has set one.
+    pub fn mention(&self) -> String {
+        let noun = self.noun();
+        let number = self.number;
+        match self.locations.as_slice() {
+            [] => format!("{noun} {number} ({}) pending.", self.spec),
+            [only] => format!("{noun} {number} at {:#x}", only.address),
+            [first, ..] => format!(
+                "{noun} {number} at {:#x} ({} locations)",
+                first.address,
+                self.locations.len()
+            ),
+        }
+    }
+}
+
+/// All probes, in number order.
+#[derive(Debug, Default)]
+pub struct Probes {
+    list: Vec<Probe>,
+    next: u32,
+}
+
+impl Probes {
+    /// Adds one; gives its number.
+    pub fn add(&mut self, make: impl FnOnce(u32, u16) -> Probe) -> Result<u32, Error> {
+        let place = (0..crate::record::shared::PROBES)
+            .map(|place| place as u16)
+            .find(|place| self.list.iter().all(|probe| probe.place != *place));
+        let Some(place) = place else {
+            fail!(
+                "There are {} probes already; delete some.",
+                crate::record::shared::PROBES
+            );
+        };
+        self.next += 1;
+        self.list.push(make(self.next, place));
+        Ok(self.next)
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> std::slice::Iter<'_, Probe> {
+        self.list.iter()
+    }
+
+    /// All of them.
+    pub fn iter_mut(&mut self) -> std::slice::IterMut<'_, Probe> {
+        self.list.iter_mut()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// The number of the one that was made last, if it still exists or not.
+    pub fn last_number(&self) -> u32 {
+        self.next
+    }
+
+    /// By number.
+    pub fn get(&self, number: u32) -> Option<&Probe> {
+        self.list.iter().find(|p| p.number == number)
+    }
+
+    /// By number.
+    pub fn get_mut(&mut self, number: u32) -> Option<&mut Probe> {
+        self.list.iter_mut().find(|p| p.number == number)
+    }
+
+    /// By its place in the shared counters.
+    pub fn at_place(&self, place: u16) -> Option<&Probe> {
+        self.list.iter().find(|p| p.place == place)
+    }
+
+    /// Takes one out.
+    pub fn remove(&mut self, number: u32) -> Option<Probe> {
+        let at = self.list.iter().position(|p| p.number == number)?;
+        Some(self.list.remove(at))
+    }
+
+    /// `Note: breakpoints 1 and 2 also set at pc 0x….`, if other breakpoints are at `address`.
+    pub fn note(&self, address: u64) -> Option<String> {
+        let others: Vec<String> = self
+            .iter()
+            .filter(|p| p.locations.iter().any(|l| l.address == address))
+            .map(|p| {
+                let disabled = if p.enabled { "" } else { " (disabled)" };
+                format!("{}{disabled}", p.number)
+            })
+            .collect();
+        let (last, first) = others.split_last()?;
+        let list = match first {
+            [] => last.clone(),
+            [one] => format!("{one} and {last}"),
+            many => format!("{} and {last}", many.join(", ")),
+        };
+        let noun = if first.is_empty() {
+            "breakpoint"
+        } else {
+            "breakpoints"
+        };
+        Some(format!(
+            "Note: {noun} {list} also set at pc {address:#x}.\n"
+        ))
+    }
+
+    /// What `info breakpoints` prints; `chosen` empty means all.
+    pub fn table(&self, chosen: &[u32]) -> String {
+        let shown: Vec<&Probe> = self
+            .iter()
+            .filter(|p| chosen.is_empty() || chosen.contains(&p.number))
+            .collect();
+        if shown.is_empty() {
+            return match chosen {
+                [] => "No breakpoints or watchpoints.\n".into(),
+                [one] => format!("No breakpoint or watchpoint matching '{one}'.\n"),
+                many => {
+                    let list: Vec<String> = many.iter().map(u32::to_string).collect();
+                    format!(
+                        "No breakpoint or watchpoint matching '{}'.\n",
+                        list.join(" ")
+                    )
+                }
+            };
+        }
+        let mut out = String::from("Num     Type           Disp Enb Address            What\n");
+        for probe in shown {
+            rows(probe, &mut out);
+        }
+        out
+    }
+}
+
+fn rows(probe: &Probe, out: &mut String) {
+    let kind = match probe.origin {
+        Origin::Break => "breakpoint",
+        Origin::Trace => "trace",
+    };
+    let disposition = match probe.disposition {
+        Disposition::Keep => "keep",
+        Disposition::Delete => "del",
+        Disposition::Disable => "dis",
+    };
+    let only_off = matches!(probe.locations.as_slice(), [only] if !only.enabled);
+    let enabled = if probe.enabled && !only_off { 'y' } else { 'n' };
+    let _ = write!(
+        out,
+        "{:<7} {kind:<14} {disposition:<4} {enabled}   ",
+        probe.number
+    );
+    match probe.locations.as_slice() {
+        [] => {
+            let _ = writeln!(out, "{:<18} {}", "<PENDING>", probe.spec);
+        }
+        [only] => place(only, out),
+        _ => {
+            let _ = writeln!(out, "{:<18} ", "<MULTIPLE>");
+        }
+    }
+    if let Some(condition) = &probe.condition {
+        let _ = writeln!(out, "\tstop only if {condition}");
+    }
+    if probe.hits > 0 {
+        let s = if probe.hits == 1 { "" } else { "s" };
+        let _ = writeln!(out, "\tbreakpoint already hit {} time{s}", probe.hits);
+    }
+    if probe.ignore > 0 {
+        let s = if probe.ignore == 1 { "" } else { "s" };
+        let _ = writeln!(out, "\tignore next {} hit{s}", probe.ignore);
+    }
+    if let Some(body) = &probe.body {
+        lines(body, 8, out);
+    }
+    if probe.locations.len() > 1 {
+        for (index, location) in probe.locations.iter().enumerate() {
+            let number = format!("{}.{}", probe.number, index + 1);
+            let enabled = if location.enabled { 'y' } else { 'n' };
+            let _ = write!(out, "{number:<7} {:<14} {:<4} {enabled}   ", "", "");
+            place(location, out);
+        }
+    }
+}
+
+fn place(location: &Location, out: &mut String) {
+    let _ = write!(out, "{:#018x} ", location.address);
+    if let Some(symbol) = &location.symbol {
+        let _ = write!(out, "<{symbol}>");
+    }
+    out.push('\n');
+}
+
+/// The text of a body, indented as gdb shows it.
+pub fn lines(body: &[Node], indent: usize, out: &mut String) {
+    let line = |text: &str, out: &mut String| {
+        let _ = writeln!(out, "{:indent$}{text}", "");
+    };
+    let joined = |word: &str, rest: &str| {
+        if rest.is_empty() {
+            word.to_string()
+        } else {
+            format!("{word} {rest}")
+        }
+    };
+    for node in body {
+        match node {
+            Node::Simple(simple) | Node::LoopBreak(simple) | Node::LoopContinue(simple) => {
+                line(&simple.text, out);
+            }
+            Node::If {
+                condition,
+                then,
+                otherwise,
+            } => {
+                line(&format!("if {}", condition.text), out);
+                lines(then, indent + 2, out);
+                if !otherwise.is_empty() {
+                    line("else", out);
+                    lines(otherwise, indent + 2, out);
+                }
+                line("end", out);
+            }
+            Node::While { condition, body } => {
+                line(&format!("while {}", condition.text), out);
+                lines(body, indent + 2, out);
+                line("end", out);
+            }
+            Node::Commands { arguments, body } => {
+                line(&joined("commands", &arguments.text), out);
+                lines(body, indent + 2, out);
+                line("end", out);
+            }
+            Node::Define { name, body } => {
+                line(&joined("define", &name.text), out);
+                lines(body, indent + 2, out);
+                line("end", out);
+            }
+            Node::Document { name, .. } => line(&joined("document", &name.text), out),
+            Node::Foreign { line: foreign } => line(&foreign.text, out),
+        }
+    }
+}
+
+/// What a list like `1 3-5 2.1` names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Choice {
+    /// A whole probe.
+    Probe(u32),
+    /// One of its locations, from 1.
+    Location(u32, u32),
+}
+
+/// Reads such a list; `variable` gives the value of a convenience variable.
+pub fn choices(text: &str, variable: &dyn Fn(&str) -> Option<u64>) -> Result<Vec<Choice>, Error> {
+    let mut list = Vec::new();
+    for word in text.split_ascii_whitespace() {
+        if let Some(name) = word.strip_prefix('$') {
+            match variable(name) {
+                Some(number) => list.push(Choice::Probe(number as u32)),
+                None => fail!("Convenience variable must have integer value."),
+            }
+        } else if let Some((first, second)) = word.split_once('.') {
+            let (Ok(probe), Ok(location)) = (first.parse(), second.parse()) else {
+                fail!("Bad breakpoint location number '{second}'");
+            };
+            list.push(Choice::Location(probe, location));
+        } else if let Some((first, last)) = word.split_once('-') {
+            if first.is_empty() {
+                fail!("negative value");
+            }
+            let (Ok(from), Ok(to)) = (first.parse::<u32>(), last.parse::<u32>()) else {
+                fail!("Bad breakpoint number '{word}'");
+            };
+            if to < from {
+                fail!("Inverted breakpoint range at '{word}'");
+            }
+            // A range names at most what can exist.
+            let end = to.min(from.saturating_add(crate::record::shared::PROBES as u32));
+            list.extend((from..=end).map(Choice::Probe));
+        } else {
+            let Ok(number) = word.parse() else {
+                fail!("Bad breakpoint number '{word}'");
+            };
+            list.push(Choice::Probe(number));
+        }
+    }
+    Ok(list)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lang::script::{FullNames, Position, read};
+
+    fn probe(number: u32, place: u16, at: &[(u64, &str)]) -> Probe {
+        Probe {
+            number,
+            place,
+            origin: Origin::Break,
+            spec: "f".into(),
+            condition: None,
+            body: None,
+            disposition: Disposition::Keep,
+            enabled: true,
+            hits: 0,
+            ignore: 0,
+            locations: at
+                .iter()
+                .map(|(address, symbol)| Location {
+                    address: *address,
+                    symbol: Some(symbol.to_string()),
+                    enabled: true,
+                })
+                .collect(),
+            resolved: true,
+            missing: None,
+        }
+    }
+
+    fn body(text: &str) -> Arc<[Node]> {
+        let first = Position {
+            file: "t".into(),
+            line: 1,
+        };
+        read(first, text, &FullNames).unwrap().into()
+    }
+
+    #[test]
+    fn the_table_is_gdbs() {
+        let mut probes = Probes::default();
+        probes
+            .add(|n, p| probe(n, p, &[(0x1198, "main+4")]))
+            .unwrap();
+        probes
+            .add(|n, p| Probe {
+                disposition: Disposition::Delete,
+                enabled: false,
+                hits: 2,
+                ignore: 1,
+                ..probe(n, p, &[(0x1139, "n::ov(int)"), (0x113d, "n::ov(char*)")])
+            })
+            .unwrap();
+        probes.add(|n, p| probe(n, p, &[])).unwrap();
+        let first = probes.get_mut(1).unwrap();
+        first.condition = Some("1==1".into());
+        first.body = Some(body("if $rdi\nx/i $pc\nelse\nwhile 1\np 1\nend\nend"));
+        let expected = "\
+Num     Type           Disp Enb Address            What
+1       breakpoint     keep y   0x0000000000001198 <main+4>
+\tstop only if 1==1
+        if $rdi
+          x/i $pc
+        else
+          while 1
+            p 1
+          end
+        end
+2       breakpoint     del  n   <MULTIPLE>         
+\tbreakpoint already hit 2 times
+\tignore next 1 hit
+2.1                         y   0x0000000000001139 <n::ov(int)>
+2.2                         y   0x000000000000113d <n::ov(char*)>
+3       breakpoint     keep y   <PENDING>          f
+";
+        assert_eq!(probes.table(&[]), expected);
+        assert_eq!(
+            probes.table(&[99]),
+            "No breakpoint or watchpoint matching '99'.\n"
+        );
+    }
+
+    #[test]
+    fn what_break_says() {
+        let mut probes = Probes::default();
+        assert_eq!(probes.note(0x10), None);
+        for _ in 0..3 {
+            probes.add(|n, p| probe(n, p, &[(0x10, "f")])).unwrap();
+        }
+        assert_eq!(
+            probes.note(0x10).as_deref(),
+            Some("Note: breakpoints 1, 2 and 3 also set at pc 0x10.\n")
+        );
+        assert_eq!(probes.get(1).unwrap().mention(), "Breakpoint 1 at 0x10");
+        let two = probe(4, 3, &[(0x10, "f"), (0x20, "f")]);
+        assert_eq!(two.mention(), "Breakpoint 4 at 0x10 (2 locations)");
+    }
+
+    #[test]
+    fn lists_of_numbers() {
+        let none = |_: &str| None;
+        let list = |text| choices(text, &none).map_err(|e| e.message);
+        use Choice::{Location, Probe};
+        assert_eq!(
+            list("1 3-4 2.1"),
+            Ok(vec![Probe(1), Probe(3), Probe(4), Location(2, 1)])
+        );
+        assert_eq!(list("x"), Err("Bad breakpoint number 'x'".into()));
+        assert_eq!(list("-1"), Err("negative value".into()));
+        assert_eq!(
+            list("2-1"),
+            Err("Inverted breakpoint range at '2-1'".into())
+        );
+        assert!(list("1-4294967295").unwrap().len() < 10_000);
+    }
+}

@@ -1,0 +1,621 @@
+//! What happens to the targets while they run, up to the next thing that a person must see.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use super::breakpoint::{Disposition, Probe};
+use super::sites::INTERNAL;
+use super::view::Names;
+use super::{Session, engine_error, process, signals};
+use crate::arch::Registers;
+use crate::engine::client::Happening;
+use crate::engine::protocol::{Event, Reason, TargetId, Tid};
+use crate::error::Error;
+use crate::lang;
+use crate::lang::script::Node;
+
+/// A thread that stands and waits for an answer.
+#[derive(Debug, Clone)]
+pub struct Stop {
+    /// Which one.
+    pub tid: Tid,
+    /// Why.
+    pub reason: Reason,
+}
+
+/// What [`Session::wait`] came back for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Wake {
+    /// A stop that was presented; these bodies are to be run now, in order.
+    Stopped(Vec<Arc<[Node]>>),
+    /// A probe that goes on by itself but must be asked: run its body on that thread, then
+    /// [`Session::resume_thread`].
+    Ask {
+        /// The thread.
+        tid: Tid,
+        /// The bodies of the probes hit there, in order.
+        bodies: Vec<Arc<[Node]>>,
+    },
+    /// No process is left.
+    Ended,
+    /// Ctrl-C, in a front that never stops the target; or the time is over.
+    Interrupted,
+}
+
+/// Counts Ctrl-C and SIGTERM.
+static INTERRUPTS: AtomicU32 = AtomicU32::new(0);
+
+/// A front that never stops its targets.
+static TERMINATE: AtomicBool = AtomicBool::new(false);
+
+/// For the signal handlers of the front.
+pub fn note_signal(number: i32) {
+    INTERRUPTS.fetch_add(1, Ordering::Relaxed);
+    if number != libc::SIGINT {
+        TERMINATE.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Whether Ctrl-C came since this was asked last.
+pub fn interrupted() -> bool {
+    INTERRUPTS.swap(0, Ordering::Relaxed) > 0
+}
+
+/// Whether the front itself was asked to end.
+pub fn must_end() -> bool {
+    TERMINATE.load(Ordering::Relaxed)
+}
+
+/// How long one look at the keeper takes at most: what Ctrl-C may have to wait.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// How long the target's own SIGINT may take to arrive behind a Ctrl-C at the same terminal.
+const GRACE: Duration = Duration::from_millis(200);
+
+impl Session {
+    /// Lets everything go on that stands. Stops that were not presented yet come first.
+    pub fn resume(&mut self, signal: Option<i32>) -> Result<(), Error> {
+        self.sync()?;
+        for index in 0..self.targets.len() {
+            let target = &mut self.targets[index];
+            target.previous = target.selected;
+            self.running = true;
+            if !target.waiting.is_empty() {
+                continue;
+            }
+            target.stopped = false;
+            for thread in target.threads.iter_mut() {
+                thread.goes();
+            }
+            let id = target.id;
+            self.keeper()?
+                .resume(id, None, signal)
+                .map_err(|e| engine_error(&e))?;
+        }
+        Ok(())
+    }
+
+    /// Lets one thread go on.
+    pub fn resume_thread(&mut self, tid: Tid) -> Result<(), Error> {
+        self.sync()?;
+        self.go_on(0, tid)
+    }
+
+    fn go_on(&mut self, index: usize, tid: Tid) -> Result<(), Error> {
+        let Some(target) = self.targets.get_mut(index) else {
+            return Ok(());
+        };
+        if let Some(thread) = target.threads.get_mut(tid) {
+            thread.goes();
+        }
+        let id = target.id;
+        match self.keeper()?.resume(id, Some(tid), None) {
+            // A thread that was killed meanwhile.
+            Ok(()) | Err(crate::engine::client::EngineError::Refused(_)) => Ok(()),
+            Err(error) => Err(engine_error(&error)),
+        }
+    }
+
+    /// Waits for the next thing that matters, and shows hits and births on the way.
+    pub fn wait(&mut self, until: Option<Instant>) -> Result<Wake, Error> {
+        let mut asked_to_stop: Option<Instant> = None;
+        loop {
+            if let Some(wake) = self.next_waiting()? {
+                return Ok(wake);
+            }
+            if self.targets.is_empty() {
+                return Ok(Wake::Ended);
+            }
+            if self.output.is_closed() || must_end() || until.is_some_and(|u| Instant::now() >= u) {
+                return Ok(Wake::Interrupted);
+            }
+            if interrupted() {
+                if self.show.never_stops() {
+                    return Ok(Wake::Interrupted);
+                }
+                asked_to_stop.get_or_insert_with(Instant::now);
+            }
+            if asked_to_stop.is_some_and(|since| since.elapsed() > GRACE) {
+                return self.interrupted_stop();
+            }
+            let left = until.map(|u| u.saturating_duration_since(Instant::now()));
+            let happening = self
+                .keeper()?
+                .next(left.unwrap_or(LOOK).min(LOOK))
+                .map_err(|e| engine_error(&e))?;
+            match happening {
+                Some(happening) => {
+                    if let Some(wake) = self.take(happening)? {
+                        return Ok(wake);
+                    }
+                }
+                None => self.output.flush(),
+            }
+        }
+    }
+
+    /// Presents or answers what stands already.
+    fn next_waiting(&mut self) -> Result<Option<Wake>, Error> {
+        for index in 0..self.targets.len() {
+            while let Some(stop) = self.targets[index].waiting.pop_front() {
+                let all_stand = self.targets[index].stopped;
+                if let Some(wake) = self.consider(index, stop, all_stand)? {
+                    return Ok(Some(wake));
+                }
+            }
+        }
+        // Nothing was presented: what stood for that reason goes on.
+        for index in 0..self.targets.len() {
+            if self.targets[index].stopped && self.running {
+                let target = &mut self.targets[index];
+                target.stopped = false;
+                let id = target.id;
+                target.threads.iter_mut().for_each(|t| t.goes());
+                self.keeper()?
+                    .resume(id, None, None)
+                    .map_err(|e| engine_error(&e))?;
+            }
+        }
+        Ok(None)
+    }
+
+    fn index_of(&self, id: TargetId) -> Option<usize> {
+        self.targets.iter().position(|t| t.id == id)
+    }
+
+    /// Deals with one happening.
+    pub(super) fn take(&mut self, happening: Happening) -> Result<Option<Wake>, Error> {
+        match happening {
+            Happening::Hit(target, record) => {
+                if let Some(index) = self.index_of(target) {
+                    self.replay(index, &record);
+                }
+                Ok(None)
+            }
+            Happening::Event(event) => self.event(event),
+        }
+    }
+
+    fn event(&mut self, event: Event) -> Result<Option<Wake>, Error> {
+        match event {
+            Event::Stopped {
+                target,
+                tid,
+                reason,
+                registers,
+                ..
+            } => {
+                let Some(index) = self.index_of(target) else {
+                    return Ok(None);
+                };
+                let target = &mut self.targets[index];
+                target.threads.add(tid);
+                if let Some(thread) = target.threads.get_mut(tid) {
+                    thread.stands(Some(reason), registers);
+                }
+                self.consider(index, Stop { tid, reason }, false)
+            }
+            Event::ThreadStarted { target, tid } => {
+                if let Some(index) = self.index_of(target) {
+                    self.targets[index].threads.add(tid);
+                }
+                Ok(None)
+            }
+            Event::ThreadExited { target, tid } => {
+                if let Some(index) = self.index_of(target)
+                    && let Some(thread) = self.targets[index].threads.remove(tid)
+                    && thread.announced
+                    && thread.number > 1
+                {
+                    self.tell(&format!("[{} exited]\n", thread.title()));
+                }
+                Ok(None)
+            }
+            Event::Forked { child, .. } => {
+                self.tell(&format!(
+                    "[Detaching after fork from child process {child}]\n"
+                ));
+                Ok(None)
+            }
+            Event::Exited {
+                target,
+                code,
+                signal,
+                ..
+            } => {
+                if let Some(index) = self.index_of(target) {
+                    self.ended(index, code, signal);
+                }
+                // Of several targets the others are still looked at.
+                Ok(self.targets.is_empty().then_some(Wake::Ended))
+            }
+            Event::SiteLost { target, site, why } => {
+                let failure = crate::engine::client::EngineError::Refused(why);
+                let text = engine_error(&failure).message;
+                if let Some(index) = self.index_of(target)
+                    && let Some((address, found)) = self.targets[index]
+                        .sites
+                        .iter_mut()
+                        .find(|(_, s)| s.id == site)
+                {
+                    found.lost = true;
+                    let text = format!("warning: the site at {address:#x} was taken out: {text}");
+                    self.output.complain(&text);
+                }
+                Ok(None)
+            }
+            Event::SignalStateChanged { .. } => {
+                self.output.complain(
+                    "warning: the program blocks or ignores SIGTRAP; a hit changed that and it could not be put back.",
+                );
+                Ok(None)
+            }
+        }
+    }
+
+    /// Decides about one stopped thread. `all_stand`: it was found while everything stands.
+    fn consider(
+        &mut self,
+        index: usize,
+        stop: Stop,
+        all_stand: bool,
+    ) -> Result<Option<Wake>, Error> {
+        match stop.reason {
+            Reason::Probe { probe, .. } if probe == INTERNAL => {
+                self.libraries_changed(index)?;
+                self.pass_by(index, stop.tid, all_stand)?;
+                Ok(None)
+            }
+            Reason::Probe { .. } => self.probe_stop(index, stop, all_stand),
+            Reason::Signal { number, .. } => {
+                if self.show.never_stops() {
+                    self.pass_by(index, stop.tid, all_stand)?;
+                    return Ok(None);
+                }
+                self.stand(index)?;
+                self.present_signal(index, stop.tid, number);
+                Ok(Some(Wake::Stopped(Vec::new())))
+            }
+            Reason::Exec => {
+                self.executed(index)?;
+                self.pass_by(index, stop.tid, all_stand)?;
+                Ok(None)
+            }
+        }
+    }
+
+    /// A thread that nobody needs to see goes on, unless everything stands anyway.
+    fn pass_by(&mut self, index: usize, tid: Tid, all_stand: bool) -> Result<(), Error> {
+        self.sync()?;
+        if all_stand {
+            return Ok(());
+        }
+        self.go_on(index, tid)
+    }
+
+    fn probe_stop(
+        &mut self,
+        index: usize,
+        stop: Stop,
+        all_stand: bool,
+    ) -> Result<Option<Wake>, Error> {
+        let hit = self.hit_probes(index, &stop);
+        let Some(first) = hit.first().copied() else {
+            self.pass_by(index, stop.tid, all_stand)?;
+            return Ok(None);
+        };
+        let asks = hit
+            .iter()
+            .all(|n| self.probes.get(*n).is_some_and(super::plan::continues));
+        if !asks {
+            self.stand(index)?;
+            self.announce_threads(index);
+        }
+        self.targets[index].selected = stop.tid;
+        self.banner(index, stop.tid, first, &hit);
+        let bodies = self.take_bodies(&hit);
+        Ok(Some(if asks {
+            Wake::Ask {
+                tid: stop.tid,
+                bodies,
+            }
+        } else {
+            Wake::Stopped(bodies)
+        }))
+    }
+
+    /// The stopping probes whose condition holds on that thread.
+    fn hit_probes(&mut self, index: usize, stop: &Stop) -> Vec<u32> {
+        let Reason::Probe { site, probe: first } = stop.reason else {
+            return Vec::new();
+        };
+        let Some((_, site)) = self.targets[index].sites.iter().find(|(_, s)| s.id == site) else {
+            return Vec::new();
+        };
+        let mut candidates: Vec<(u32, bool)> = Vec::new();
+        let mut seen = false;
+        for (number, plan) in &site.probes {
+            let Some(probe) = self.probes.get(*number).filter(|p| p.enabled) else {
+                continue;
+            };
+            seen |= probe.place == first;
+            if seen && plan.stops() {
+                // The keeper decided about the first; of the others it tells nothing.
+                let decided = probe.place == first && plan.condition_compiled;
+                candidates.push((*number, decided));
+            }
+        }
+        candidates
+            .into_iter()
+            .filter(|(number, decided)| *decided || self.condition_holds(*number, stop.tid))
+            .map(|(number, _)| number)
+            .collect()
+    }
+
+    /// Evaluates a condition on a stopped thread; one that fails counts as true, as in gdb.
+    fn condition_holds(&mut self, number: u32, tid: Tid) -> bool {
+        let Some(condition) = self.probes.get(number).and_then(|p| p.condition.clone()) else {
+            return true;
+        };
+        let holds = self.with_view_of(Some(tid), |view, _| {
+            let expr = lang::parse(&condition, view)?;
+            lang::evaluate(&expr, view)?.is_true(view)
+        });
+        holds.unwrap_or_else(|error| {
+            self.output.complain(&format!(
+                "Error in testing condition for breakpoint {number}:\n{error}"
+            ));
+            true
+        })
+    }
+
+    /// Every thread of a target stands from here on.
+    pub fn stand(&mut self, index: usize) -> Result<(), Error> {
+        self.running = false;
+        if self.targets[index].stopped {
+            return Ok(());
+        }
+        let id = self.targets[index].id;
+        self.keeper()?.interrupt(id).map_err(|e| engine_error(&e))?;
+        self.targets[index].stopped = true;
+        // What happened until then: hits are shown, stops wait for their turn.
+        while let Some(happening) = self
+            .keeper()?
+            .next(Duration::ZERO)
+            .map_err(|e| engine_error(&e))?
+        {
+            match happening {
+                Happening::Event(Event::Stopped {
+                    target,
+                    tid,
+                    reason,
+                    registers,
+                    ..
+                }) => {
+                    if let Some(target) = self.targets.iter_mut().find(|t| t.id == target) {
+                        target.threads.add(tid);
+                        if let Some(thread) = target.threads.get_mut(tid) {
+                            thread.stands(Some(reason), registers);
+                        }
+                        target.waiting.push_back(Stop { tid, reason });
+                    }
+                }
+                Happening::Event(event @ Event::Exited { .. }) => {
+                    self.event(event)?;
+                    if self.targets.len() <= index {
+                        return Err(Error::new("The program ended."));
+                    }
+                }
+                other => {
+                    self.take(other)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Ctrl-C that no signal of the target followed.
+    fn interrupted_stop(&mut self) -> Result<Wake, Error> {
+        self.stand(0)?;
+        self.targets[0]
+            .waiting
+            .retain(|s| !matches!(s.reason, Reason::Signal { number: 2, .. }));
+        let tid = self.targets[0].selected;
+        self.present_signal(0, tid, libc::SIGINT);
+        Ok(Wake::Stopped(Vec::new()))
+    }
+
+    /// Prints `[New Thread …]` for those that were not told of yet.
+    pub fn announce_threads(&mut self, index: usize) {
+        let new: Vec<Tid> = self.targets[index]
+            .threads
+            .iter()
+            .filter(|t| !t.announced)
+            .map(|t| t.tid)
+            .collect();
+        for tid in new {
+            self.registers(tid);
+            if let Some(thread) = self.targets[index].threads.get_mut(tid) {
+                thread.announced = true;
+                let text = format!("[New {}]\n", thread.title());
+                self.tell(&text);
+            }
+        }
+    }
+
+    /// `[Switching to Thread …]`, the blank line and `Breakpoint 1, 0x… in f ()`, as far as a
+    /// silent body wants them.
+    fn banner(&mut self, index: usize, tid: Tid, first: u32, hit: &[u32]) {
+        self.switching(index, tid);
+        let silent = hit
+            .iter()
+            .any(|n| self.probes.get(*n).is_some_and(super::plan::is_silent));
+        if silent {
+            return;
+        }
+        let Some(registers) = self.registers(tid) else {
+            return;
+        };
+        if let Some(probe) = self.probes.get(first).cloned() {
+            let text = self.hit_text(index, tid, &probe, &registers);
+            self.tell(&text);
+        }
+    }
+
+    /// `\nThread 2 "t" hit Breakpoint 1, 0x… in f ()\n`
+    pub(super) fn hit_text(
+        &self,
+        index: usize,
+        tid: Tid,
+        probe: &Probe,
+        registers: &Registers,
+    ) -> String {
+        let target = &self.targets[index];
+        let pc = registers.pc();
+        let which = match probe.locations.as_slice() {
+            [_] | [] => String::new(),
+            many => many
+                .iter()
+                .position(|l| l.address == pc)
+                .map(|at| format!(".{}", at + 1))
+                .unwrap_or_default(),
+        };
+        format!(
+            "\n{}{} {}{which}, {}\n",
+            target.threads.hit_prefix(target.pid, tid),
+            probe.noun(),
+            probe.number,
+            self.frame(index, registers)
+        )
+    }
+
+    /// Prints `[Switching to Thread …]` if another thread was shown last.
+    pub(super) fn switching(&mut self, index: usize, tid: Tid) {
+        let target = &mut self.targets[index];
+        if target.previous != tid {
+            target.previous = tid;
+            if let Some(thread) = target.threads.get(tid) {
+                let text = format!("[Switching to {}]\n", thread.title());
+                self.tell(&text);
+            }
+        }
+    }
+
+    fn present_signal(&mut self, index: usize, tid: Tid, number: i32) {
+        self.announce_threads(index);
+        self.targets[index].selected = tid;
+        self.switching(index, tid);
+        let Some(registers) = self.registers(tid) else {
+            return;
+        };
+        let target = &self.targets[index];
+        let who = match target.threads.get(tid) {
+            Some(thread) if target.threads.several() => format!(
+                "Thread {} \"{}\"",
+                thread.number,
+                process::thread_name(target.pid, tid.0)
+            ),
+            _ => "Program".into(),
+        };
+        let text = format!(
+            "\n{who} received signal {}.\n{}\n",
+            signals::describe(number),
+            self.frame(index, &registers)
+        );
+        self.tell(&text);
+    }
+
+    /// `0x… in f () from LIB`, what gdb shows for a frame without debug info.
+    pub fn frame(&self, index: usize, registers: &Registers) -> String {
+        let pc = registers.pc();
+        let images = &self.targets[index].images;
+        let name = images
+            .symbol_at(pc)
+            .map_or_else(|| "??".into(), |(name, _)| name);
+        let from = images
+            .library_at(pc)
+            .map(|library| format!(" from {library}"))
+            .unwrap_or_default();
+        format!("{pc:#018x} in {name} (){from}")
+    }
+
+    fn ended(&mut self, index: usize, code: Option<i32>, signal: Option<i32>) {
+        self.read_counters();
+        let target = self.targets.remove(index);
+        self.forget_addresses(&target);
+        match (code, signal) {
+            (_, Some(number)) => {
+                self.tell(&format!(
+                    "\nProgram terminated with signal {}.\nThe program no longer exists.\n",
+                    signals::describe(number)
+                ));
+            }
+            (Some(0), _) | (None, None) => self.tell(&format!(
+                "[Inferior 1 (process {}) exited normally]\n",
+                target.pid
+            )),
+            (Some(code), _) => self.tell(&format!(
+                "[Inferior 1 (process {}) exited with code {code:02o}]\n",
+                target.pid
+            )),
+        }
+        let exit = lang::Value::from_u64(lang::Type::int(), code.unwrap_or(0) as u64);
+        if code.is_some() {
+            let counters = self.keeper.as_ref().map(|k| k.counters());
+            self.variables.set("_exitcode", exit, counters);
+        }
+    }
+
+    /// Text about the targets: part of the output at the prompt, beside it where records own it.
+    pub fn tell(&mut self, text: &str) {
+        if self.show.never_stops() {
+            self.output.complain(text.trim_matches('\n'));
+        } else {
+            self.output.print(text);
+        }
+    }
+
+    /// The bodies to run for a stop; temporary probes end here.
+    fn take_bodies(&mut self, hit: &[u32]) -> Vec<Arc<[Node]>> {
+        let mut bodies = Vec::new();
+        for number in hit {
+            let Some(probe) = self.probes.get_mut(*number) else {
+                continue;
+            };
+            bodies.extend(probe.body.clone());
+            match probe.disposition {
+                Disposition::Delete => {
+                    self.delete(*number);
+                }
+                Disposition::Disable => {
+                    probe.enabled = false;
+                    probe.disposition = Disposition::Keep;
+                    self.stale = true;
+                }
+                Disposition::Keep => {}
+            }
+        }
+        bodies
+    }
+}

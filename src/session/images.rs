@@ -1,0 +1,374 @@
+//! The modules of a program or process as the session needs them: places, names, file contents.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::view::Names;
+use crate::arch::{self, FileAddress};
+use crate::error::{Error, fail};
+use crate::lang;
+use crate::symbols::{
+    Auxv, Loaded, Location, Modules, Place, ResolveError, SymbolKind, parse_maps,
+};
+
+/// Why a probe has no place.
+#[derive(Debug)]
+pub enum Unresolved {
+    /// Nothing that is loaded has it; something that is loaded later may.
+    NotFound {
+        /// gdb's text.
+        message: String,
+        /// What else there is to say.
+        hint: Option<String>,
+    },
+    /// It can never be one.
+    Bad(Error),
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub struct Images {
+    /// The modules, the program first.
+    pub modules: Modules,
+    /// The program's file.
+    pub program: PathBuf,
+}
+
+/// Nothing is loaded.
+pub static NOTHING: NoImages = NoImages;
+
+/// [`Names`] of nothing.
+pub struct NoImages;
+
+impl Images {
+    /// The program's file, before there is a process.
+    pub fn of_file(path: &Path) -> Result<Images, Error> {
+        let modules = Modules::from_program(path).map_err(|e| file_error(path, &e.cause))?;
+        let program = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+        Ok(Images { modules, program })
+    }
+
+    /// The modules of a running process. What `before` holds is not read again.
+    pub fn of_process(
+        pid: i32,
+        read: &dyn Fn(u64, &mut [u8]) -> bool,
+        before: Option<&Images>,
+    ) -> Result<Images, Error> {
+        let text = fs::read(format!("/proc/{pid}/maps"))
+            .map_err(|e| Error::new(format!("Cannot read the mappings of process {pid}: {e}.")))?;
+        let maps = parse_maps(&text);
+        let none = Modules::default();
+        let modules = Modules::of_process(pid, &maps, read, before.map_or(&none, |b| &b.modules));
+        let program = super::process::executable(pid)
+            .or_else(|| before.map(|b| b.program.clone()))
+            .unwrap_or_default();
+        Ok(Images { modules, program })
+    }
+
+    /// Every address that a location means: behind the prologue for a breakpoint on a function.
+    pub fn locate(&self, spec: &str, behind_prologue: bool) -> Result<Vec<u64>, Unresolved> {
+        let location = Location::parse(spec);
+        let places = self.modules.resolve(&location).map_err(unresolved)?;
+        let function = matches!(location, Location::Function { .. });
+        let mut addresses = Vec::new();
+        for place in &places {
+            let address = if function && behind_prologue {
+                self.behind_prologue(place)
+            } else if function {
+                place.runtime
+            } else {
+                self.exact(place.runtime).map_err(Unresolved::Bad)?
+            };
+            if !addresses.contains(&address) {
+                addresses.push(address);
+            }
+        }
+        addresses.sort_unstable();
+        Ok(addresses)
+    }
+
+    fn behind_prologue(&self, place: &Place) -> u64 {
+        let loaded = &self.modules.loaded()[place.module];
+        let size = place.function.1.clamp(1, PROLOGUE_MAX);
+        match loaded.module.bytes(place.address, size) {
+            Ok(code) => place.runtime + arch::prologue(&code) as u64,
+            Err(_) => place.runtime,
+        }
+    }
+
+    /// An exact address, refused where no instruction begins.
+    pub fn exact(&self, address: u64) -> Result<u64, Error> {
+        let Some(index) = self.modules.module_at(address) else {
+            return self.outside(address);
+        };
+        let loaded = &self.modules.loaded()[index];
+        let file = loaded.bias.file(address);
+        if !loaded.module.elf().is_code(file.0) {
+            let what = self
+                .symbol_at(address)
+                .map_or_else(|| "data".into(), |(name, _)| format!("<{name}>"));
+            fail!(
+                "Cannot insert breakpoint at {address:#x}: {what} in {} is not code.",
+                loaded.path.display()
+            );
+        }
+        let Some((start, code)) = self.function_around(loaded, address) else {
+            return Ok(address);
+        };
+        let Some(arch::Boundary::Inside { before, after }) = arch::boundary(&code, start, address)
+        else {
+            return Ok(address);
+        };
+        let name = |address| {
+            let symbol = symbolic(self.symbol_at(address));
+            format!("{address:#x}{symbol}")
+        };
+        fail!(
+            "{} is inside an instruction: instructions begin at {} and {}.",
+            name(address),
+            name(before),
+            name(after)
+        )
+    }
+
+    fn outside(&self, address: u64) -> Result<u64, Error> {
+        let Some(main) = self.modules.loaded().first() else {
+            return Ok(address);
+        };
+        let file_address = FileAddress(address);
+        if main.bias.0 != 0 && main.module.elf().is_code(address) {
+            let runtime = file_address.runtime(main.bias);
+            fail!(
+                "{address:#x} is an address of the file {}, which is loaded elsewhere: there it is {runtime:#x}{}.",
+                main.path.display(),
+                symbolic(self.symbol_at(runtime))
+            );
+        }
+        fail!("Cannot insert breakpoint at {address:#x}: no program or library has code there.")
+    }
+
+    /// The start and the code of the function around an address.
+    fn function_around(&self, loaded: &Loaded, address: u64) -> Option<(u64, Vec<u8>)> {
+        let (symbol, offset) = loaded.module.symbol_at(loaded.bias.file(address))?;
+        let extent = loaded
+            .module
+            .symbols()
+            .extent(symbol, loaded.module.elf())
+            .min(FUNCTION_MAX);
+        // Behind the function's end there may be anything.
+        if offset >= extent {
+            return None;
+        }
+        let code = loaded
+            .module
+            .bytes(FileAddress(symbol.address), extent)
+            .ok()?;
+        Some((address - offset, code))
+    }
+
+    /// What the file holds at a run-time address: up to 16 bytes.
+    pub fn code(&self, address: u64) -> Vec<u8> {
+        let Some(index) = self.modules.module_at(address) else {
+            return Vec::new();
+        };
+        let loaded = &self.modules.loaded()[index];
+        loaded
+            .module
+            .bytes(loaded.bias.file(address), 16)
+            .unwrap_or_default()
+    }
+
+    /// The shared library that holds an address; not the program.
+    pub fn library_at(&self, address: u64) -> Option<String> {
+        let loaded = &self.modules.loaded()[self.modules.module_at(address)?];
+        let library = !loaded.main && loaded.path.is_absolute();
+        library.then(|| loaded.path.display().to_string())
+    }
+
+    /// What `info symbol` says about an address.
+    pub fn describe(&self, address: u64, running: bool) -> Option<String> {
+        let named = self.modules.symbol_at(address)?;
+        let loaded = &self.modules.loaded()[named.module];
+        let offset = match named.offset {
+            0 => String::new(),
+            n => format!(" + {n}"),
+        };
+        let of = if running {
+            format!(" of {}", loaded.path.display())
+        } else {
+            String::new()
+        };
+        Some(format!(
+            "{}{offset} in section {}{of}\n",
+            named.display, named.section
+        ))
+    }
+
+    /// What `info sharedlibrary` prints.
+    pub fn libraries(&self) -> String {
+        let rows: Vec<_> = self
+            .modules
+            .loaded()
+            .iter()
+            .filter(|l| !l.main && l.path.is_absolute())
+            .collect();
+        if rows.is_empty() {
+            return "No shared libraries loaded at this time.\n".into();
+        }
+        let mut out = String::from(
+            "From                To                  Syms Read   Shared Object Library\n",
+        );
+        let mut starred = false;
+        for loaded in rows {
+            let (from, to) = loaded.text().unwrap_or_default();
+            let read = if loaded.module.has_debug_info() {
+                "Yes"
+            } else {
+                starred = true;
+                "Yes (*)"
+            };
+            out.push_str(&format!(
+                "{from:#018x}  {to:#018x}  {read:<11} {}\n",
+                loaded.path.display()
+            ));
+        }
+        if starred {
+            out.push_str("(*): Shared library is missing debugging information.\n");
+        }
+        out
+    }
+
+    /// The run-time address where the dynamic linker tells that it mapped something.
+    pub fn linker_event(&self, pid: i32) -> Option<u64> {
+        let auxv = Auxv::parse(&fs::read(format!("/proc/{pid}/auxv")).ok()?);
+        let base = auxv.interpreter.filter(|base| *base != 0)?;
+        let linker = self
+            .modules
+            .loaded()
+            .iter()
+            .find(|l| l.bias.0 == base || l.contains(base))?;
+        let symbols = linker.module.find_linkage("_dl_debug_state");
+        let symbol = symbols.iter().find(|s| s.kind.is_code());
+        match symbol {
+            Some(symbol) => Some(FileAddress(symbol.address).runtime(linker.bias)),
+            // A linker without it: the program's entry, where all that it needs is mapped.
+            None => auxv.entry,
+        }
+    }
+}
+
+/// Prologues are short; gdb looks no further either.
+const PROLOGUE_MAX: u64 = 64;
+
+/// Functions larger than this are not decoded to check one address.
+const FUNCTION_MAX: u64 = 1 << 20;
+
+/// ` <f+4>` behind an address.
+fn symbolic(symbol: Option<(String, u64)>) -> String {
+    match symbol {
+        Some((name, 0)) => format!(" <{name}>"),
+        Some((name, offset)) => format!(" <{name}+{offset}>"),
+        None => String::new(),
+    }
+}
+
+fn unresolved(error: ResolveError) -> Unresolved {
+    let hint = error.hint();
+    match &error {
+        ResolveError::NoFunction { .. }
+        | ResolveError::NotLoaded { .. }
+        | ResolveError::NotCode { .. }
+        | ResolveError::NoModule { .. }
+        | ResolveError::NoLines { .. } => Unresolved::NotFound {
+            message: error.to_string(),
+            hint,
+        },
+        ResolveError::Module(_) | ResolveError::OutsideCode { .. } | ResolveError::InPlt { .. } => {
+            Unresolved::Bad(Error::new(match hint {
+                Some(hint) => format!("{error}\n{hint}"),
+                None => error.to_string(),
+            }))
+        }
+    }
+}
+
+fn file_error(path: &Path, cause: &crate::symbols::ElfError) -> Error {
+    use crate::symbols::ElfError;
+    match cause {
+        ElfError::Io(text) => Error::new(format!("{}: {text}.", path.display())),
+        ElfError::NotElf => Error::new(format!(
+            "\"{}\": not in executable format: file format not recognized",
+            absolute(path).display()
+        )),
+        other => Error::new(format!("\"{}\": {other}", absolute(path).display())),
+    }
+}
+
+fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf())
+}
+
+impl Names for Images {
+    fn symbol(&self, name: &str) -> Option<lang::Symbol> {
+        let found = self.modules.symbol(name)?;
+        Some(lang::Symbol {
+            address: found.address,
+            size: found.size,
+            kind: kind(found.kind),
+        })
+    }
+
+    fn symbol_at(&self, address: u64) -> Option<(String, u64)> {
+        let named = self.modules.symbol_at(address)?;
+        Some((named.display, named.offset))
+    }
+
+    fn read(&self, address: u64, buf: &mut [u8]) -> Result<(), u64> {
+        let mut done = 0;
+        while done < buf.len() {
+            let at = address.wrapping_add(done as u64);
+            let index = self.modules.module_at(at).ok_or(at)?;
+            let loaded = &self.modules.loaded()[index];
+            let piece = loaded
+                .module
+                .bytes(loaded.bias.file(at), (buf.len() - done) as u64)
+                .map_err(|_| at)?;
+            if piece.is_empty() {
+                return Err(at);
+            }
+            let length = piece.len().min(buf.len() - done);
+            buf[done..done + length].copy_from_slice(&piece[..length]);
+            done += length;
+        }
+        Ok(())
+    }
+
+    fn any(&self) -> bool {
+        !self.modules.loaded().is_empty()
+    }
+}
+
+fn kind(kind: SymbolKind) -> lang::SymbolKind {
+    match kind {
+        SymbolKind::Ifunc => lang::SymbolKind::Ifunc,
+        SymbolKind::ThreadLocal => lang::SymbolKind::Tls,
+        SymbolKind::Absolute => lang::SymbolKind::Absolute,
+        kind if kind.is_code() => lang::SymbolKind::Text,
+        _ => lang::SymbolKind::Data,
+    }
+}
+
+impl Names for NoImages {
+    fn symbol(&self, _: &str) -> Option<lang::Symbol> {
+        None
+    }
+    fn symbol_at(&self, _: u64) -> Option<(String, u64)> {
+        None
+    }
+    fn read(&self, address: u64, _: &mut [u8]) -> Result<(), u64> {
+        Err(address)
+    }
+    fn any(&self) -> bool {
+        false
+    }
+}

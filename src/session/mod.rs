@@ -1,0 +1,279 @@
+//! One session: the program that is looked at, its probes, its variables, and what happens to it.
+//!
+//! The commands above it ask for changes and for the next thing that happens ([`Session::wait`]);
+//! the engine below it knows sites and threads only. A *probe* is what the user asked for
+//! ([`breakpoint`]); where it is and what each *site* runs is made from it before a target goes on
+//! ([`sites`]).
+
+pub(crate) mod breakpoint;
+pub(crate) mod events;
+pub(crate) mod images;
+pub(crate) mod lifecycle;
+pub(crate) mod output;
+pub(crate) mod plan;
+pub(crate) mod process;
+pub(crate) mod replay;
+pub(crate) mod settings;
+pub(crate) mod signals;
+pub(crate) mod sites;
+pub(crate) mod threads;
+pub(crate) mod variables;
+pub(crate) mod view;
+mod xsave;
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, VecDeque};
+use std::path::PathBuf;
+
+use crate::engine::client::{EngineError, Keeper};
+use crate::engine::protocol::{Failure, Reason, TargetId, Tid};
+use crate::error::Error;
+use crate::lang::examine::ExamineState;
+use crate::lang::{ScopeError, Unreadable};
+
+use breakpoint::Probes;
+use events::Stop;
+use images::Images;
+use output::Output;
+use settings::Settings;
+use sites::Site;
+use threads::Threads;
+use variables::Variables;
+use view::{Source, View};
+
+/// A process under the keeper.
+pub struct Target {
+    /// The engine's number.
+    pub id: TargetId,
+    /// Its process id.
+    pub pid: i32,
+    /// We started it (it is killed at the end), or attached (it is left running).
+    pub launched: bool,
+    /// What it runs.
+    pub program: PathBuf,
+    /// Its modules.
+    pub images: Images,
+    /// Its threads.
+    pub threads: Threads,
+    /// Every thread stands.
+    pub stopped: bool,
+    /// The thread that commands are about.
+    pub selected: Tid,
+    /// The thread that was selected when the target went on last.
+    pub previous: Tid,
+    /// Stops that were not presented yet.
+    pub waiting: VecDeque<Stop>,
+    /// By address.
+    pub sites: BTreeMap<u64, Site>,
+    /// Where the dynamic linker tells debuggers that it has mapped something.
+    pub internal: Option<u64>,
+    next_site: u32,
+}
+
+/// See the module.
+pub struct Session {
+    /// Where text goes.
+    pub output: Output,
+    /// What the user asked for.
+    pub probes: Probes,
+    /// Convenience variables and history.
+    pub variables: Variables,
+    /// What `set` changes.
+    pub settings: Settings,
+    /// The program's file and its symbols, before there is a process.
+    pub program: Option<Images>,
+    /// The processes: at most one at the prompt.
+    pub targets: Vec<Target>,
+    /// How hits are shown.
+    pub show: replay::Show,
+    /// A launched program's standard output goes to standard error.
+    pub stdout_to_stderr: bool,
+    /// The targets are meant to run: nothing is presented at the moment.
+    pub running: bool,
+    /// Probes, modules or types changed since the sites were made.
+    pub stale: bool,
+    /// What `x` goes on with.
+    pub examine: ExamineState,
+    /// How many hits are still to be shown (`--count`).
+    pub limit: Option<u64>,
+    keeper: Option<Keeper>,
+}
+
+impl Session {
+    /// With nothing loaded.
+    pub fn new(output: Output) -> Session {
+        Session {
+            output,
+            probes: Probes::default(),
+            variables: Variables::default(),
+            settings: Settings::default(),
+            program: None,
+            targets: Vec::new(),
+            show: replay::Show::default(),
+            stdout_to_stderr: false,
+            running: false,
+            stale: false,
+            examine: ExamineState::default(),
+            limit: None,
+            keeper: None,
+        }
+    }
+
+    /// The process that commands are about.
+    pub fn target(&self) -> Option<&Target> {
+        self.targets.first()
+    }
+
+    /// The process that commands are about.
+    pub fn target_mut(&mut self) -> Option<&mut Target> {
+        self.targets.first_mut()
+    }
+
+    /// Makes every thread stand, if there is a process that runs.
+    pub fn need_stand(&mut self) -> Result<(), Error> {
+        match self.targets.first() {
+            Some(target) if !target.stopped && !self.running => self.stand(0),
+            _ => Ok(()),
+        }
+    }
+
+    /// The same, or gdb's complaint.
+    pub fn need_target(&self) -> Result<&Target, Error> {
+        self.target()
+            .ok_or_else(|| Error::new("The program is not being run."))
+    }
+
+    /// The modules that names are looked up in.
+    pub fn images(&self) -> Option<&Images> {
+        self.target().map(|t| &t.images).or(self.program.as_ref())
+    }
+
+    /// The keeper, started now if it was not yet.
+    pub fn keeper(&mut self) -> Result<&mut Keeper, Error> {
+        if self.keeper.is_none() {
+            self.keeper = Some(Keeper::start(RING_BYTES).map_err(|e| engine_error(&e))?);
+        }
+        self.keeper
+            .as_mut()
+            .ok_or_else(|| engine_error(&EngineError::KeeperGone))
+    }
+
+    /// Runs `f` over what the selected thread can reach; over the files without a process.
+    pub fn with_view<R>(&mut self, f: impl FnOnce(&mut View<'_>, &mut Output) -> R) -> R {
+        let selected = self.target().map(|t| t.selected);
+        self.with_view_of(selected, f)
+    }
+
+    /// The same for a given thread of the first target.
+    pub fn with_view_of<R>(
+        &mut self,
+        tid: Option<Tid>,
+        f: impl FnOnce(&mut View<'_>, &mut Output) -> R,
+    ) -> R {
+        self.with_all(tid, |view, output, _| f(view, output))
+    }
+
+    /// The same, with what `x` remembers.
+    pub fn with_all<R>(
+        &mut self,
+        tid: Option<Tid>,
+        f: impl FnOnce(&mut View<'_>, &mut Output, &mut ExamineState) -> R,
+    ) -> R {
+        let registers = tid.and_then(|tid| self.registers(tid));
+        let (source, names): (_, &dyn view::Names) = match (self.targets.first(), &self.program) {
+            (Some(target), _) => (
+                Source::Live {
+                    target: target.id,
+                    pid: target.pid,
+                    tid: tid.unwrap_or(target.selected),
+                },
+                &target.images,
+            ),
+            (None, Some(images)) => (Source::Files, images),
+            (None, None) => (Source::Files, &images::NOTHING),
+        };
+        let mut view = View {
+            source,
+            names,
+            variables: &mut self.variables,
+            keeper: self.keeper.as_mut().map(RefCell::new),
+            registers: registers.as_deref().copied(),
+        };
+        let result = f(&mut view, &mut self.output, &mut self.examine);
+        let after = view.registers;
+        if after != registers.as_deref().copied()
+            && let (Some(tid), Some(after)) = (tid, after)
+            && let Some(target) = self.targets.first_mut()
+            && let Some(thread) = target.threads.get_mut(tid)
+        {
+            thread.registers = Some(Box::new(after));
+        }
+        self.stale |= std::mem::take(&mut self.variables.retyped);
+        result
+    }
+
+    /// The breakpoint at which the selected thread stands.
+    pub fn stopped_at(&self) -> Option<u32> {
+        let target = self.target()?;
+        match target.threads.get(target.selected)?.reason? {
+            Reason::Probe { probe, .. } => self.probes.at_place(probe).map(|p| p.number),
+            _ => None,
+        }
+    }
+
+    /// The registers of a thread of the first target, if it stands.
+    pub fn registers(&mut self, tid: Tid) -> Option<Box<crate::arch::Registers>> {
+        let target = self.targets.first_mut()?;
+        let thread = target.threads.get_mut(tid)?;
+        if thread.registers.is_none() && target.stopped {
+            let registers = self.keeper.as_mut()?.registers(target.id, tid).ok()?;
+            thread.stands(None, Box::new(registers));
+        }
+        thread.registers.clone()
+    }
+}
+
+/// How much of the hits waits for a slow reader before hits are dropped: bytes per target.
+const RING_BYTES: usize = 16 << 20;
+
+/// The sentence for what the engine refused.
+pub fn engine_error(error: &EngineError) -> Error {
+    let EngineError::Refused(failure) = error else {
+        return Error::new(error.to_string());
+    };
+    Error::new(match failure {
+        Failure::System { call, errno } => format!(
+            "{call:?} failed in the tracing process: {}.",
+            std::io::Error::from_raw_os_error(*errno)
+        ),
+        Failure::NoTarget => "The program is not being run.".into(),
+        Failure::NotStopped => "The thread is running.".into(),
+        Failure::Foreign { address, found } => format!(
+            "Cannot insert breakpoint at {address:#x}: memory there is {} and not what the file holds{}.",
+            found
+                .iter()
+                .map(|b| format!("{b:02x}"))
+                .collect::<Vec<_>>()
+                .join(" "),
+            if found.first() == Some(&0xcc) {
+                " (an int3: another debugger or tracer is there)"
+            } else {
+                ""
+            }
+        ),
+        Failure::Instruction { address, why } => {
+            format!("Cannot insert breakpoint at {address:#x}: {why}.")
+        }
+        Failure::Memory { address } => format!("Cannot access memory at address {address:#x}"),
+        Failure::Malformed => "The tracing process refused a request.".into(),
+    })
+}
+
+/// What a failed write means for an expression.
+fn write_error(address: u64, error: EngineError) -> ScopeError {
+    match error {
+        EngineError::Refused(Failure::Memory { address }) => Unreadable { address }.into(),
+        EngineError::Refused(Failure::System { .. }) => Unreadable { address }.into(),
+        other => ScopeError::Refused(engine_error(&other).message),
+    }
+}

@@ -1,0 +1,64 @@
+//! Where text goes: standard output, and standard error for what is not output.
+//!
+//! A closed pipe is no error of the program that is looked at: it is remembered, nothing more is
+//! written, and the front ends as if the user had asked for it.
+
+use std::io::{self, Write};
+
+/// The two streams.
+pub struct Output {
+    out: Box<dyn Write>,
+    err: Box<dyn Write>,
+    closed: bool,
+}
+
+impl Output {
+    /// The process's own streams.
+    pub fn standard() -> Output {
+        Output {
+            out: Box::new(io::BufWriter::with_capacity(64 * 1024, io::stdout())),
+            err: Box::new(io::stderr()),
+            closed: false,
+        }
+    }
+
+    /// Writes to standard output; [`Output::flush`] makes it visible.
+    pub fn print(&mut self, text: &str) {
+        if !self.closed && self.out.write_all(text.as_bytes()).is_err() {
+            self.closed = true;
+        }
+    }
+
+    /// Makes visible what was printed.
+    pub fn flush(&mut self) {
+        if !self.closed && self.out.flush().is_err() {
+            self.closed = true;
+        }
+    }
+
+    /// Writes a line to standard error, behind everything that was printed before.
+    pub fn complain(&mut self, text: &str) {
+        self.flush();
+        // Nobody is left to be told.
+        let _ = writeln!(self.err, "{text}");
+    }
+
+    /// Whether the reader of standard output has gone.
+    pub fn is_closed(&self) -> bool {
+        self.closed
+    }
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if !self.closed && self.out.write_all(bytes).is_err() {
+            self.closed = true;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Output::flush(self);
+        Ok(())
+    }
+}

@@ -1,0 +1,325 @@
+//! Showing a hit from its record: the body runs again over what was collected.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use super::breakpoint::{Disposition, Origin, Probe};
+use super::view::{Names, Snapshot, Source, View};
+use super::{Session, process};
+use crate::arch::{self, Registers};
+use crate::engine::protocol::Tid;
+use crate::lang::statement::{Command, Context, Flow, run_body};
+use crate::probe::program::Fault;
+use crate::record::wire::Record;
+use crate::record::{Hit, HitFault, ProbeSummary, Summary, json, text};
+
+/// How hits are shown.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Show {
+    /// As gdb does: the banner unless it is silent, and what the body prints.
+    #[default]
+    Gdb,
+    /// One line in ftrace's shape.
+    Line,
+    /// One JSON object a line.
+    Json,
+}
+
+impl Show {
+    /// The front is `trapline trace`: no stop is ever presented.
+    pub fn never_stops(self) -> bool {
+        self != Show::Gdb
+    }
+}
+
+/// How many integer arguments a probe without a body shows.
+const ARGUMENTS: u32 = 6;
+
+impl Session {
+    /// Shows one hit.
+    pub fn replay(&mut self, index: usize, record: &Record) {
+        let header = &record.header;
+        let Some(probe) = self.probes.at_place(header.probe).cloned() else {
+            return;
+        };
+        if !header.hit {
+            self.condition_failed(index, &probe, record);
+            return;
+        }
+        if self.limit == Some(0) {
+            return;
+        }
+        self.limit = self.limit.map(|left| left - 1);
+        let commands = self.commands_at(index, header.site, probe.number);
+        match self.show {
+            Show::Gdb => {
+                self.announce_from_record(index, record);
+                self.switching(index, Tid(header.tid));
+                if !super::plan::is_silent(&probe) && probe.origin == Origin::Break {
+                    let banner = self.hit_text(index, Tid(header.tid), &probe, &header.registers);
+                    self.output.print(&banner);
+                }
+                if probe.origin == Origin::Trace {
+                    let hit = self.hit(index, &probe, record, Vec::new(), None, &commands);
+                    let line = text::line(&hit, header.mono_ns);
+                    self.output.print(&format!("{line}\n"));
+                }
+                let (out, fault) = self.run_recorded(index, record, &commands);
+                self.output.print(&String::from_utf8_lossy(&out));
+                if let Some(fault) = fault {
+                    self.output.print(&format!("{}\n", fault.message));
+                }
+            }
+            Show::Line | Show::Json => {
+                let (out, fault) = self.run_recorded(index, record, &commands);
+                let hit = self.hit(index, &probe, record, out, fault, &commands);
+                self.print_hit(&hit);
+            }
+        }
+        if probe.disposition == Disposition::Delete {
+            self.delete(probe.number);
+        }
+    }
+
+    fn print_hit(&mut self, hit: &Hit) {
+        if self.show == Show::Json {
+            for line in json::hit(hit) {
+                self.output.print(&format!("{line}\n"));
+            }
+        } else {
+            self.output.print(&text::hit(hit, hit.mono_ns));
+        }
+    }
+
+    /// The condition could not be evaluated: no hit, but not nothing either.
+    fn condition_failed(&mut self, index: usize, probe: &Probe, record: &Record) {
+        let Some(fault) = &record.header.fault else {
+            return;
+        };
+        let message = fault_text(fault);
+        match self.show {
+            Show::Gdb => self.output.print(&format!(
+                "Error in testing condition for breakpoint {}:\n{message}\n",
+                probe.number
+            )),
+            Show::Line => self.output.complain(&format!(
+                "warning: the condition of probe {}: {message}",
+                probe.number
+            )),
+            Show::Json => {
+                let fault = HitFault {
+                    command: None,
+                    message,
+                };
+                let hit = self.hit(index, probe, record, Vec::new(), Some(fault), &[]);
+                if let Some(line) = json::fault(&hit) {
+                    self.output.print(&format!("{line}\n"));
+                }
+            }
+        }
+    }
+
+    /// The parsed body that a site runs for a probe.
+    fn commands_at(&self, index: usize, site: u32, number: u32) -> Arc<[Command]> {
+        self.targets
+            .get(index)
+            .and_then(|t| t.sites.values().find(|s| s.id.0 == site))
+            .and_then(|s| s.probes.iter().find(|(n, _)| *n == number))
+            .map(|(_, plan)| plan.commands.clone())
+            .unwrap_or_default()
+    }
+
+    /// `[New Thread …]` for a thread that a record shows first.
+    fn announce_from_record(&mut self, index: usize, record: &Record) {
+        let tid = Tid(record.header.tid);
+        let target = &mut self.targets[index];
+        target.threads.add(tid);
+        let Some(thread) = target.threads.get_mut(tid) else {
+            return;
+        };
+        thread.handle = Some(record.header.registers.get(arch::Register::FsBase));
+        if !thread.announced {
+            thread.announced = true;
+            let text = format!("[New {}]\n", thread.title());
+            self.output.print(&text);
+        }
+    }
+
+    /// Runs a body over a record; gives what it printed.
+    fn run_recorded(
+        &mut self,
+        index: usize,
+        record: &Record,
+        commands: &[Command],
+    ) -> (Vec<u8>, Option<HitFault>) {
+        let mut out = Vec::new();
+        let Some(target) = self.targets.get(index) else {
+            return (out, None);
+        };
+        let snapshot = Snapshot::new(record, &self.variables);
+        let mut view = View {
+            source: Source::Record(snapshot),
+            names: &target.images,
+            variables: &mut self.variables,
+            keeper: self.keeper.as_mut().map(RefCell::new),
+            registers: Some(record.header.registers),
+        };
+        let mut context = Context {
+            scope: &mut view,
+            out: &mut out,
+            state: &mut self.examine,
+            disassemble: &crate::command::disassemble,
+        };
+        let result = run_body(commands, &mut context, &mut |_, _| Ok(Flow::Stop));
+        let fault = match (&record.header.fault, result) {
+            (Some(fault), Err((command, _))) => Some(HitFault {
+                command: Some(command),
+                message: fault_text(fault),
+            }),
+            (Some(fault), Ok(_)) => Some(HitFault {
+                command: Some(record.header.command),
+                message: fault_text(fault),
+            }),
+            (None, Err((command, failure))) => Some(HitFault {
+                command: Some(command),
+                message: failure.to_string(),
+            }),
+            (None, Ok(_)) => None,
+        };
+        (out, fault)
+    }
+
+    fn hit(
+        &self,
+        index: usize,
+        probe: &Probe,
+        record: &Record,
+        out: Vec<u8>,
+        fault: Option<HitFault>,
+        commands: &[Command],
+    ) -> Hit {
+        let header = &record.header;
+        let site = header.registers.pc();
+        let function = self.targets[index]
+            .images
+            .symbol_at(site)
+            .map(|(name, offset)| match offset {
+                0 => name,
+                _ => format!("{name}+{offset}"),
+            })
+            .unwrap_or_default();
+        Hit {
+            mono_ns: header.mono_ns,
+            wall_ns: header.wall_ns,
+            pid: header.pid as u32,
+            tid: header.tid as u32,
+            comm: process::thread_name(header.pid, header.tid),
+            cpu: header.cpu,
+            probe: probe.number,
+            site,
+            function,
+            args: if commands.is_empty() {
+                arguments(&header.registers)
+            } else {
+                Vec::new()
+            },
+            out: String::from_utf8_lossy(&out)
+                .lines()
+                .map(String::from)
+                .collect(),
+            fault,
+        }
+    }
+
+    /// What each probe came to.
+    pub fn summary(&mut self, duration: Duration) -> Summary {
+        let Some(keeper) = &self.keeper else {
+            return Summary::default();
+        };
+        let counters = keeper.counters();
+        let probes = self
+            .probes
+            .iter()
+            .map(|probe| {
+                let place = counters.probe(probe.place);
+                let hits = place.hits.load(Ordering::Relaxed);
+                let drops = place.drops.load(Ordering::Relaxed);
+                let cost = place.cost_ns.load(Ordering::Relaxed);
+                ProbeSummary {
+                    probe: probe.number,
+                    location: probe.spec.clone(),
+                    hits,
+                    records: hits.saturating_sub(drops),
+                    drops,
+                    faults: place.faults.load(Ordering::Relaxed),
+                    ns_per_hit: cost.checked_div(hits),
+                }
+            })
+            .collect();
+        Summary {
+            duration_ns: u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX),
+            probes,
+        }
+    }
+
+    /// The probes that never had a place, each with the reason and the nearest names.
+    pub fn unresolved(&self) -> Vec<String> {
+        self.probes
+            .iter()
+            .filter(|p| !p.resolved)
+            .map(|p| {
+                let why = p.missing.as_deref().unwrap_or("it was never loaded");
+                format!("probe {} ({}): {why}", p.number, p.spec)
+            })
+            .collect()
+    }
+}
+
+/// `arg1=0x…` of the integer arguments in registers.
+fn arguments(registers: &Registers) -> Vec<(String, String)> {
+    (1..=ARGUMENTS)
+        .filter_map(|number| match arch::argument(number)? {
+            arch::Argument::Register(register) => Some((
+                format!("arg{number}"),
+                format!("{:#x}", registers.get(register)),
+            )),
+            arch::Argument::Stack(_) => None,
+        })
+        .collect()
+}
+
+/// gdb's text of a fault.
+pub fn fault_text(fault: &Fault) -> String {
+    match fault {
+        Fault::Memory(address) => format!("Cannot access memory at address {address:#x}"),
+        Fault::DivisionByZero => "Division by zero".into(),
+    }
+}
+
+/// The summary as a person reads it.
+pub fn summary_lines(summary: &Summary) -> Vec<String> {
+    let seconds = summary.duration_ns as f64 / 1e9;
+    let mut lines = vec![format!("trapline: {seconds:.3} s")];
+    for probe in &summary.probes {
+        let mut line = format!(
+            "  probe {}: {}: {} hits",
+            probe.probe, probe.location, probe.hits
+        );
+        if probe.drops > 0 {
+            line.push_str(&format!(
+                ", {} dropped (the reader was too slow)",
+                probe.drops
+            ));
+        }
+        if probe.faults > 0 {
+            line.push_str(&format!(", {} faults", probe.faults));
+        }
+        if let Some(ns) = probe.ns_per_hit {
+            line.push_str(&format!(", {:.1} us a hit", ns as f64 / 1e3));
+        }
+        lines.push(line);
+    }
+    lines
+}

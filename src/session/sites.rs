@@ -1,0 +1,347 @@
+//! From probes to sites: where each probe is now, and what the keeper must hold.
+//!
+//! Sites are made before a target goes on, never while a person is still typing: a `break` without
+//! its `commands` must not be hit.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::atomic::Ordering;
+
+use super::breakpoint::{Disposition, Location, Origin, Probe};
+use super::images::{Images, Unresolved};
+use super::plan::Plan;
+use super::view::Names;
+use super::{Session, engine_error};
+use crate::engine::protocol::{SiteId, SiteProbe, SiteSpec};
+use crate::error::{Error, fail};
+use crate::lang;
+
+/// One site of one target.
+pub struct Site {
+    /// The front's number.
+    pub id: SiteId,
+    /// What the keeper holds; `None` before it was armed.
+    pub armed: Option<SiteSpec>,
+    /// The probes there and how each runs, in number order.
+    pub probes: Vec<(u32, Plan)>,
+    /// The keeper could not hold it, which was said.
+    pub lost: bool,
+}
+
+/// The place in the counters that stands for the front's own site in the dynamic linker.
+pub const INTERNAL: u16 = (crate::record::shared::PROBES - 1) as u16;
+
+impl Session {
+    /// Where a location is, in the first target or in the program's file.
+    pub fn locate(&mut self, spec: &str, origin: Origin) -> Result<Vec<Location>, Unresolved> {
+        self.locate_in(0, spec, origin)
+    }
+
+    fn locate_in(
+        &mut self,
+        target: usize,
+        spec: &str,
+        origin: Origin,
+    ) -> Result<Vec<Location>, Unresolved> {
+        let addresses = match spec.strip_prefix('*') {
+            Some(expression) => vec![self.exact_address(target, expression)?],
+            None => {
+                let Some(images) = self.images_of(target) else {
+                    return Err(Unresolved::NotFound {
+                        message: "No symbol table is loaded.  Use the \"file\" command.".into(),
+                        hint: None,
+                    });
+                };
+                images.locate(spec, origin == Origin::Break)?
+            }
+        };
+        let Some(images) = self.images_of(target) else {
+            return Ok(addresses.iter().map(|a| location(*a, None)).collect());
+        };
+        Ok(addresses
+            .iter()
+            .map(|address| location(*address, Some(images)))
+            .collect())
+    }
+
+    fn images_of(&self, target: usize) -> Option<&Images> {
+        self.targets
+            .get(target)
+            .map(|t| &t.images)
+            .or(self.program.as_ref())
+    }
+
+    /// The value of `*EXPR`, refused where no instruction begins.
+    fn exact_address(&mut self, target: usize, expression: &str) -> Result<u64, Unresolved> {
+        let value = self.with_view(|view, _| {
+            let expr = lang::parse(expression, view)?;
+            let value = lang::evaluate(&expr, view)?;
+            value.as_u64(view)
+        });
+        let address = value.map_err(|e| Unresolved::Bad(Error::new(e.to_string())))?;
+        match self.images_of(target) {
+            Some(images) => images.exact(address).map_err(Unresolved::Bad),
+            None => Ok(address),
+        }
+    }
+
+    /// Finds every probe again: the modules are other ones or lie elsewhere.
+    pub fn relocate(&mut self) {
+        self.stale = true;
+        let numbers: Vec<(u32, String, Origin)> = self
+            .probes
+            .iter()
+            .map(|p| (p.number, p.spec.clone(), p.origin))
+            .collect();
+        for (number, spec, origin) in numbers {
+            let found = self.locate(&spec, origin);
+            let Some(probe) = self.probes.get_mut(number) else {
+                continue;
+            };
+            match found {
+                Ok(mut locations) => {
+                    for (index, location) in locations.iter_mut().enumerate() {
+                        if let Some(old) = probe.locations.get(index) {
+                            location.enabled = old.enabled;
+                        }
+                    }
+                    probe.locations = locations;
+                    probe.resolved = true;
+                }
+                Err(Unresolved::NotFound { message, hint }) => {
+                    let full = [Some(message), hint];
+                    let full: Vec<_> = full.into_iter().flatten().collect();
+                    probe.missing = Some(full.join("\n"));
+                    if self.targets.first().is_some() {
+                        probe.locations.clear();
+                    }
+                }
+                Err(Unresolved::Bad(error)) => {
+                    probe.locations.clear();
+                    self.output.complain(&format!(
+                        "warning: Cannot insert breakpoint {number}: {error}"
+                    ));
+                }
+            }
+        }
+    }
+
+    /// Makes the keeper hold what the probes want, in every target.
+    pub fn sync(&mut self) -> Result<(), Error> {
+        self.sync_counters()?;
+        self.stale |= std::mem::take(&mut self.variables.retyped);
+        if !self.stale {
+            return Ok(());
+        }
+        self.stale = false;
+        let mut failed = Vec::new();
+        for index in 0..self.targets.len() {
+            self.sync_target(index, &mut failed)?;
+        }
+        if failed.is_empty() {
+            return Ok(());
+        }
+        self.stale = true;
+        fail!("{}", failed.join("\n"))
+    }
+
+    fn sync_target(&mut self, index: usize, failed: &mut Vec<String>) -> Result<(), Error> {
+        let wanted = self.wanted(index);
+        let id = self.targets[index].id;
+        // The program is compiled over the symbols as they are now.
+        let mut specs: BTreeMap<u64, (SiteSpec, Vec<(u32, Plan)>)> = BTreeMap::new();
+        for (address, numbers) in wanted {
+            let mut plans = Vec::new();
+            let mut probes = Vec::new();
+            for number in numbers {
+                let Some(probe) = self.probes.get(number).cloned() else {
+                    continue;
+                };
+                let plan = self.plan(&probe);
+                probes.push(SiteProbe {
+                    probe: probe.place,
+                    program: plan.program.clone(),
+                    then: plan.then,
+                });
+                plans.push((number, plan));
+            }
+            let target = &mut self.targets[index];
+            let site = match target.sites.get(&address) {
+                Some(site) => site.id,
+                None => {
+                    target.next_site += 1;
+                    SiteId(target.next_site)
+                }
+            };
+            let spec = SiteSpec {
+                id: site,
+                address,
+                code: target.images.code(address),
+                probes,
+            };
+            specs.insert(address, (spec, plans));
+        }
+        let old: Vec<(u64, SiteId, bool)> = self.targets[index]
+            .sites
+            .iter()
+            .map(|(address, site)| (*address, site.id, site.armed.is_some()))
+            .collect();
+        for (address, site, armed) in old {
+            let internal = self.targets[index].internal == Some(address);
+            if !specs.contains_key(&address) && !internal {
+                if armed {
+                    // A site that is gone already is as good as taken out.
+                    let _ = self.keeper()?.disarm(id, site);
+                }
+                self.targets[index].sites.remove(&address);
+            }
+        }
+        for (address, (spec, plans)) in specs {
+            self.arm(index, address, spec, plans, failed)?;
+        }
+        Ok(())
+    }
+
+    fn arm(
+        &mut self,
+        index: usize,
+        address: u64,
+        spec: SiteSpec,
+        plans: Vec<(u32, Plan)>,
+        failed: &mut Vec<String>,
+    ) -> Result<(), Error> {
+        let held = self.targets[index]
+            .sites
+            .get(&address)
+            .is_some_and(|site| site.armed.as_ref() == Some(&spec) || site.lost);
+        let id = self.targets[index].id;
+        let result = if held {
+            Ok(())
+        } else {
+            self.keeper()?.arm(id, spec.clone())
+        };
+        let armed = match result {
+            Ok(()) => Some(spec.clone()),
+            Err(error) => {
+                let numbers: Vec<String> = plans.iter().map(|(n, _)| n.to_string()).collect();
+                failed.push(format!(
+                    "Cannot insert breakpoint {}.\n{}",
+                    numbers.join(", "),
+                    engine_error(&error)
+                ));
+                None
+            }
+        };
+        let lost = self.targets[index]
+            .sites
+            .get(&address)
+            .is_some_and(|s| s.lost);
+        let site = Site {
+            id: spec.id,
+            armed,
+            probes: plans,
+            lost,
+        };
+        self.targets[index].sites.insert(address, site);
+        Ok(())
+    }
+
+    /// Which probes are at which address of a target.
+    fn wanted(&mut self, index: usize) -> BTreeMap<u64, Vec<u32>> {
+        let mut wanted: BTreeMap<u64, Vec<u32>> = BTreeMap::new();
+        let probes: Vec<Probe> = self.probes.iter().filter(|p| p.enabled).cloned().collect();
+        for probe in probes {
+            let locations = if index == 0 {
+                probe.locations.clone()
+            } else {
+                self.locate_in(index, &probe.spec, probe.origin)
+                    .unwrap_or_default()
+            };
+            for location in locations.iter().filter(|l| l.enabled) {
+                let numbers = wanted.entry(location.address).or_default();
+                if !numbers.contains(&probe.number) {
+                    numbers.push(probe.number);
+                }
+            }
+        }
+        wanted
+    }
+
+    /// Tells the keeper which probes are on, and how many hits each lets by.
+    fn sync_counters(&mut self) -> Result<(), Error> {
+        if self.targets.is_empty() {
+            return Ok(());
+        }
+        self.keeper()?;
+        let Some(keeper) = &self.keeper else {
+            return Ok(());
+        };
+        let counters = keeper.counters();
+        for probe in self.probes.iter() {
+            let place = counters.probe(probe.place);
+            let temporary = probe.disposition != Disposition::Keep;
+            place.temporary.store(temporary.into(), Ordering::Relaxed);
+            place.enabled.store(probe.enabled.into(), Ordering::Release);
+        }
+        counters.probe(INTERNAL).enabled.store(1, Ordering::Release);
+        Ok(())
+    }
+
+    /// Reads hits and ignore counts back from the shared counters.
+    pub fn read_counters(&mut self) {
+        let Some(keeper) = &self.keeper else {
+            return;
+        };
+        let counters = keeper.counters();
+        for probe in self.probes.iter_mut() {
+            let place = counters.probe(probe.place);
+            probe.hits = place.hits.load(Ordering::Relaxed);
+            probe.ignore = place.ignore.load(Ordering::Relaxed).max(0) as u64;
+        }
+    }
+
+    /// Sets how many hits of a probe are let by.
+    pub fn set_ignore(&mut self, number: u32, count: u64) {
+        let Some(probe) = self.probes.get_mut(number) else {
+            return;
+        };
+        probe.ignore = count;
+        if let Some(keeper) = &self.keeper {
+            let place = &keeper.counters().probe(probe.place).ignore;
+            place.store(i64::try_from(count).unwrap_or(i64::MAX), Ordering::Relaxed);
+        }
+    }
+
+    /// Takes a probe out; what the keeper holds of it goes before the target goes on.
+    pub fn delete(&mut self, number: u32) -> bool {
+        let Some(probe) = self.probes.remove(number) else {
+            return false;
+        };
+        if let Some(keeper) = &self.keeper {
+            keeper.counters().probe(probe.place).reset();
+        }
+        self.stale = true;
+        true
+    }
+
+    /// The addresses where the keeper holds something, for messages.
+    pub fn armed_addresses(&self) -> HashSet<u64> {
+        self.targets
+            .iter()
+            .flat_map(|t| t.sites.keys().copied())
+            .collect()
+    }
+}
+
+fn location(address: u64, images: Option<&Images>) -> Location {
+    let symbol = images
+        .and_then(|images| images.symbol_at(address))
+        .map(|(name, offset)| match offset {
+            0 => name,
+            _ => format!("{name}+{offset}"),
+        });
+    Location {
+        address,
+        symbol,
+        enabled: true,
+    }
+}

@@ -1,0 +1,177 @@
+//! The threads of one target as gdb numbers and shows them.
+
+use super::process;
+use crate::arch::{Register, Registers};
+use crate::engine::protocol::{Reason, Tid};
+
+/// One thread.
+#[derive(Debug, Clone)]
+pub struct Thread {
+    /// The kernel's id.
+    pub tid: Tid,
+    /// gdb's number, from 1 in the order of birth.
+    pub number: u32,
+    /// What `pthread_self` gives, once a stop showed it.
+    pub handle: Option<u64>,
+    /// `[New Thread …]` has been printed.
+    pub announced: bool,
+    /// Why it stands, where it stands on its own.
+    pub reason: Option<Reason>,
+    /// Its registers, as long as it stands and nobody changed them.
+    pub registers: Option<Box<Registers>>,
+}
+
+impl Thread {
+    /// `Thread 0x7ffff7dd2740 (LWP 9001)`.
+    pub fn title(&self) -> String {
+        match self.handle {
+            Some(handle) if handle != 0 => format!("Thread {handle:#x} (LWP {})", self.tid.0),
+            _ => format!("LWP {}", self.tid.0),
+        }
+    }
+
+    /// Keeps what a stop tells.
+    pub fn stands(&mut self, reason: Option<Reason>, registers: Box<Registers>) {
+        self.handle = Some(registers.get(Register::FsBase));
+        if reason.is_some() {
+            self.reason = reason;
+        }
+        self.registers = Some(registers);
+    }
+
+    /// It goes on.
+    pub fn goes(&mut self) {
+        self.reason = None;
+        self.registers = None;
+    }
+}
+
+/// All threads of a target, in the order of birth.
+#[derive(Debug, Default)]
+pub struct Threads {
+    list: Vec<Thread>,
+    born: u32,
+}
+
+impl Threads {
+    /// A thread that exists since before or was born now; one that is known stays as it is.
+    pub fn add(&mut self, tid: Tid) {
+        if self.list.iter().any(|t| t.tid == tid) {
+            return;
+        }
+        self.born += 1;
+        self.list.push(Thread {
+            tid,
+            number: self.born,
+            handle: None,
+            // The first one is the program itself.
+            announced: self.born == 1,
+            reason: None,
+            registers: None,
+        });
+    }
+
+    /// It has ended.
+    pub fn remove(&mut self, tid: Tid) -> Option<Thread> {
+        let at = self.list.iter().position(|t| t.tid == tid)?;
+        Some(self.list.remove(at))
+    }
+
+    /// By kernel id.
+    pub fn get(&self, tid: Tid) -> Option<&Thread> {
+        self.list.iter().find(|t| t.tid == tid)
+    }
+
+    /// By kernel id.
+    pub fn get_mut(&mut self, tid: Tid) -> Option<&mut Thread> {
+        self.list.iter_mut().find(|t| t.tid == tid)
+    }
+
+    /// By gdb's number.
+    pub fn numbered(&self, number: u32) -> Option<&Thread> {
+        self.list.iter().find(|t| t.number == number)
+    }
+
+    /// All.
+    pub fn iter(&self) -> std::slice::Iter<'_, Thread> {
+        self.list.iter()
+    }
+
+    /// All.
+    pub fn iter_mut(&mut self) -> std::slice::IterMut<'_, Thread> {
+        self.list.iter_mut()
+    }
+
+    /// Whether there has ever been a second one: then gdb names the thread with a stop.
+    pub fn several(&self) -> bool {
+        self.born > 1
+    }
+
+    /// `Thread 2 "name" hit `, in front of `Breakpoint 1, `.
+    pub fn hit_prefix(&self, pid: i32, tid: Tid) -> String {
+        match self.get(tid) {
+            Some(thread) if self.several() => format!(
+                "Thread {} \"{}\" hit ",
+                thread.number,
+                process::thread_name(pid, tid.0)
+            ),
+            _ => String::new(),
+        }
+    }
+
+    /// What `info threads` prints; `frame` gives the text of the last column.
+    pub fn table(&self, pid: i32, selected: Tid, frame: impl Fn(&Thread) -> String) -> String {
+        if self.list.is_empty() {
+            return "No threads.\n".into();
+        }
+        let titles: Vec<String> = self
+            .list
+            .iter()
+            .map(|t| format!("{} \"{}\"", t.title(), process::thread_name(pid, t.tid.0)))
+            .collect();
+        let width = titles.iter().map(String::len).max().unwrap_or(0).max(9);
+        let mut out = format!("  Id   {:<width$} Frame \n", "Target Id");
+        for (thread, title) in self.list.iter().zip(titles) {
+            let mark = if thread.tid == selected { '*' } else { ' ' };
+            out.push_str(&format!(
+                "{mark} {:<4} {title:<width$} {}\n",
+                thread.number,
+                frame(thread)
+            ));
+        }
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_never_used_again() {
+        let mut threads = Threads::default();
+        threads.add(Tid(10));
+        assert!(!threads.several());
+        threads.add(Tid(11));
+        threads.add(Tid(11));
+        threads.remove(Tid(11));
+        threads.add(Tid(12));
+        assert_eq!(threads.get(Tid(12)).map(|t| t.number), Some(3));
+        assert_eq!(threads.hit_prefix(0, Tid(12)), "Thread 3 \"\" hit ");
+    }
+
+    #[test]
+    fn the_table_is_gdbs() {
+        let mut threads = Threads::default();
+        threads.add(Tid(9001));
+        if let Some(thread) = threads.get_mut(Tid(9001)) {
+            thread.handle = Some(0x7ffff7dd2740);
+        }
+        let table = threads.table(0, Tid(9001), |_| "0x1 in f ()".into());
+        let expected = "\
+  Id   Target Id                           Frame 
+* 1    Thread 0x7ffff7dd2740 (LWP 9001) \"\" 0x1 in f ()
+";
+        assert_eq!(table, expected);
+    }
+}

@@ -1,0 +1,315 @@
+//! What an expression can reach in a session: the files alone, a stopped thread, or a record.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+
+use super::variables::Variables;
+use crate::arch::{Register, Registers};
+use crate::engine::client::Keeper;
+use crate::engine::protocol::{TargetId, Tid};
+use crate::lang::scope::Special;
+use crate::lang::{Scope, ScopeError, Symbol, Unreadable, Value};
+use crate::record::wire::{Record, Segment};
+
+/// Names and file contents of what is loaded; addresses are run-time ones where there is a
+/// process.
+pub trait Names {
+    /// A symbol by name.
+    fn symbol(&self, name: &str) -> Option<Symbol>;
+    /// The symbol at or before an address.
+    fn symbol_at(&self, address: u64) -> Option<(String, u64)>;
+    /// What the files hold at an address.
+    fn read(&self, address: u64, buf: &mut [u8]) -> Result<(), u64>;
+    /// Whether anything is loaded.
+    fn any(&self) -> bool;
+}
+
+/// Where memory and registers come from.
+pub enum Source<'a> {
+    /// The files: there is no process.
+    Files,
+    /// A process; registers where a thread is stopped.
+    Live {
+        /// Which target.
+        target: TargetId,
+        /// Its process id.
+        pid: i32,
+        /// Which thread.
+        tid: Tid,
+    },
+    /// What a hit left behind.
+    Record(Snapshot<'a>),
+}
+
+/// A record seen as memory, with the body's own changes on top.
+pub struct Snapshot<'a> {
+    record: &'a Record,
+    /// Newer pieces last.
+    written: Vec<(u64, Vec<u8>)>,
+    variables: HashMap<String, u64>,
+}
+
+impl<'a> Snapshot<'a> {
+    /// The record as it came.
+    pub fn new(record: &'a Record, names: &Variables) -> Snapshot<'a> {
+        let variables = record
+            .segments
+            .iter()
+            .filter_map(|segment| match segment {
+                Segment::Variable { variable, value } => {
+                    Some((names.at(*variable)?.0.to_string(), *value))
+                }
+                Segment::Memory { .. } => None,
+            })
+            .collect();
+        Snapshot {
+            record,
+            written: Vec::new(),
+            variables,
+        }
+    }
+
+    fn read(&self, address: u64, buf: &mut [u8]) -> Result<(), Unreadable> {
+        let mut known = vec![false; buf.len()];
+        let length = buf.len();
+        let mut lay = |at: u64, bytes: &[u8], over: bool| {
+            for (i, byte) in bytes.iter().enumerate() {
+                let offset = at.wrapping_add(i as u64).wrapping_sub(address) as usize;
+                if offset < length && (over || !known[offset]) {
+                    buf[offset] = *byte;
+                    known[offset] = true;
+                }
+            }
+        };
+        for segment in &self.record.segments {
+            if let Segment::Memory { address, bytes, .. } = segment {
+                lay(*address, bytes, false);
+            }
+        }
+        for (at, bytes) in &self.written {
+            lay(*at, bytes, true);
+        }
+        match known.iter().position(|k| !k) {
+            None => Ok(()),
+            Some(offset) => Err(Unreadable {
+                address: address.wrapping_add(offset as u64),
+            }),
+        }
+    }
+}
+
+/// The [`Scope`] of the front.
+pub struct View<'a> {
+    /// Where memory comes from.
+    pub source: Source<'a>,
+    /// What is loaded.
+    pub names: &'a dyn Names,
+    /// Variables and history.
+    pub variables: &'a mut Variables,
+    /// The tracing process, once there is one: it shares memory for variables.
+    pub keeper: Option<RefCell<&'a mut Keeper>>,
+    /// The thread's registers.
+    pub registers: Option<Registers>,
+}
+
+impl Scope for View<'_> {
+    fn read(&self, address: u64, buf: &mut [u8]) -> Result<(), Unreadable> {
+        match &self.source {
+            Source::Files => self
+                .names
+                .read(address, buf)
+                .map_err(|address| Unreadable { address }),
+            Source::Live { target, .. } => match &self.keeper {
+                Some(keeper) => keeper
+                    .borrow()
+                    .read(*target, address, buf)
+                    .map_err(|address| Unreadable { address }),
+                None => Err(Unreadable { address }),
+            },
+            // What is read-only in the file is the same in the process (strings, code).
+            Source::Record(snapshot) => snapshot.read(address, buf),
+        }
+    }
+
+    fn write(&mut self, address: u64, bytes: &[u8]) -> Result<(), ScopeError> {
+        match &mut self.source {
+            Source::Files => Err(Unreadable { address }.into()),
+            Source::Live { target, .. } => match &mut self.keeper {
+                Some(keeper) => keeper
+                    .get_mut()
+                    .write(*target, address, bytes)
+                    .map_err(|error| super::write_error(address, error)),
+                None => Err(Unreadable { address }.into()),
+            },
+            Source::Record(snapshot) => {
+                snapshot.written.push((address, bytes.to_vec()));
+                Ok(())
+            }
+        }
+    }
+
+    fn registers(&self) -> Option<&Registers> {
+        self.registers.as_ref()
+    }
+
+    fn set_register(&mut self, register: Register, value: u64) -> Result<(), ScopeError> {
+        let Some(registers) = &mut self.registers else {
+            return Err(ScopeError::NoRegisters);
+        };
+        let mut changed = *registers;
+        changed.set(register, value);
+        if let (Source::Live { target, tid, .. }, Some(keeper)) = (&self.source, &mut self.keeper) {
+            keeper
+                .get_mut()
+                .set_registers(*target, *tid, changed)
+                .map_err(|error| ScopeError::Refused(super::engine_error(&error).message))?;
+        }
+        *registers = changed;
+        Ok(())
+    }
+
+    fn vector_register(&self, name: &str) -> Option<Vec<u8>> {
+        let Source::Live { target, tid, .. } = &self.source else {
+            return None;
+        };
+        self.registers?;
+        let area = self
+            .keeper
+            .as_ref()?
+            .borrow_mut()
+            .vector_registers(*target, *tid)
+            .ok()?;
+        super::xsave::register(&area, name)
+    }
+
+    fn symbol(&self, name: &str) -> Option<Symbol> {
+        self.names.symbol(name)
+    }
+
+    fn symbol_at(&self, address: u64) -> Option<(String, u64)> {
+        self.names.symbol_at(address)
+    }
+
+    fn has_symbols(&self) -> bool {
+        self.names.any()
+    }
+
+    fn variable(&self, name: &str) -> Option<Value> {
+        if let Source::Record(snapshot) = &self.source
+            && let Some(bits) = snapshot.variables.get(name)
+            && let Some(ty) = self.variables.shared_type(name)
+        {
+            return Some(Value::from_u64(ty.clone(), *bits));
+        }
+        let keeper = self.keeper.as_ref().map(RefCell::borrow);
+        self.variables
+            .get(name, keeper.as_ref().map(|k| k.counters()))
+    }
+
+    fn set_variable(&mut self, name: &str, value: Value) -> Result<(), ScopeError> {
+        if let Source::Record(snapshot) = &mut self.source
+            && self.variables.shared_type(name).is_some()
+        {
+            // The program changed the shared one at the hit.
+            if let Some(bits) = super::variables::integer(&value) {
+                snapshot.variables.insert(name.into(), bits);
+            }
+            return Ok(());
+        }
+        let keeper = self.keeper.as_ref().map(RefCell::borrow);
+        self.variables
+            .set(name, value, keeper.as_ref().map(|k| k.counters()));
+        Ok(())
+    }
+
+    fn history(&self, number: usize) -> Option<Value> {
+        self.variables.history(number)
+    }
+
+    fn history_length(&self) -> usize {
+        self.variables.history_length()
+    }
+
+    fn push_history(&mut self, value: Value) -> usize {
+        self.variables.push_history(value)
+    }
+
+    fn special(&self, what: Special) -> Option<u64> {
+        match &self.source {
+            Source::Files => match what {
+                Special::Now | Special::Wall => clock(what),
+                Special::Tid | Special::Pid | Special::Cpu => None,
+            },
+            Source::Live { pid, tid, .. } => match what {
+                Special::Now | Special::Wall => clock(what),
+                Special::Tid => Some(tid.0 as u64),
+                Special::Pid => Some(*pid as u64),
+                Special::Cpu => None,
+            },
+            Source::Record(snapshot) => {
+                let header = &snapshot.record.header;
+                Some(match what {
+                    Special::Now => header.mono_ns,
+                    Special::Wall => header.wall_ns,
+                    Special::Tid => header.tid as u64,
+                    Special::Pid => header.pid as u64,
+                    Special::Cpu => u64::from(header.cpu?),
+                })
+            }
+        }
+    }
+}
+
+/// Nanoseconds of CLOCK_MONOTONIC or CLOCK_REALTIME.
+fn clock(what: Special) -> Option<u64> {
+    let clock = match what {
+        Special::Now => nix::time::ClockId::CLOCK_MONOTONIC,
+        _ => nix::time::ClockId::CLOCK_REALTIME,
+    };
+    let now = nix::time::clock_gettime(clock).ok()?;
+    Some(now.tv_sec() as u64 * 1_000_000_000 + now.tv_nsec() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::wire::Header;
+
+    #[test]
+    fn a_snapshot_joins_its_pieces_and_lays_changes_on_top() {
+        let record = Record {
+            header: Header {
+                mono_ns: 0,
+                wall_ns: 0,
+                pid: 0,
+                tid: 0,
+                cpu: None,
+                site: 0,
+                probe: 0,
+                command: 0,
+                fault: None,
+                registers: Registers::default(),
+            },
+            segments: vec![
+                Segment::Memory {
+                    address: 10,
+                    asked: 2,
+                    bytes: vec![1, 2],
+                },
+                Segment::Memory {
+                    address: 12,
+                    asked: 2,
+                    bytes: vec![3, 4],
+                },
+            ],
+        };
+        let mut snapshot = Snapshot::new(&record, &Variables::default());
+        let mut buf = [0; 4];
+        assert_eq!(snapshot.read(10, &mut buf), Ok(()));
+        assert_eq!(buf, [1, 2, 3, 4]);
+        snapshot.written.push((11, vec![9]));
+        assert_eq!(snapshot.read(10, &mut buf), Ok(()));
+        assert_eq!(buf, [1, 9, 3, 4]);
+        assert_eq!(snapshot.read(12, &mut buf), Err(Unreadable { address: 14 }));
+    }
+}

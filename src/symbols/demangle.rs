@@ -1,0 +1,855 @@
+//! Symbol names for people: C++ (Itanium ABI) and Rust (legacy and v0), in gdb's wording.
+//!
+//! `cpp_demangle` and `rustc-demangle` read the names; what they word otherwise than the demangler
+//! of gdb is brought in line here: the special names (`vtable for`, `non-virtual thunk to`, …),
+//! clones, the types of literals, pointers to members, function types, the stream and string
+//! abbreviations. Names and texts are bounded: a hostile name costs what a long name costs.
+
+use std::fmt::{self, Write};
+
+use cpp_demangle::{BorrowedSymbol, DemangleOptions, ParseOptions};
+
+use super::name::Name;
+use super::table::NAME_LIMIT;
+
+/// A longer text is not produced; the mangled name stands instead.
+const TEXT_LIMIT: usize = 1 << 18;
+/// Nesting of a name; real ones stay below 100, and this fits a thread's small stack.
+const DEPTH_LIMIT: u32 = 192;
+
+/// Whether a name can be a mangled one.
+pub fn is_mangled(name: &str) -> bool {
+    name.starts_with("_Z") || name.starts_with("_R") || name.starts_with("__Z")
+}
+
+/// The text of a mangled name, `None` if it is not one.
+pub fn demangle(name: &str) -> Option<String> {
+    demangle_as(name, Form::Whole)
+}
+
+/// The text without the return type that templates bear: what a person types to name a function.
+pub fn demangle_for_lookup(name: &str) -> Option<String> {
+    demangle_as(name, Form::NoReturn)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Whole,
+    NoReturn,
+}
+
+fn demangle_as(name: &str, form: Form) -> Option<String> {
+    if name.len() > NAME_LIMIT || !name.is_ascii() && !name.starts_with("_Z") {
+        return None;
+    }
+    if name.starts_with("_R") || is_rust_legacy(name) {
+        return rust(name, form);
+    }
+    let (mangled, clones) = split_clones(name.strip_prefix("_Z")?);
+    let mut text = encoding(mangled, form, 0)?;
+    for clone in clones {
+        write!(text, " [clone {clone}]").ok()?;
+    }
+    Some(text)
+}
+
+/// `_ZN…17h<16 hex digits>E`, perhaps with a suffix that begins with a dot.
+fn is_rust_legacy(name: &str) -> bool {
+    let digits = |at: usize| {
+        name.as_bytes()
+            .get(at + 3..at + 19)
+            .is_some_and(|d| d.iter().all(u8::is_ascii_hexdigit))
+    };
+    name.starts_with("_ZN")
+        && name.rfind("17h").is_some_and(|at| {
+            digits(at)
+                && name[at + 19..]
+                    .strip_prefix('E')
+                    .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        })
+}
+
+/// gdb prints the hash of a legacy name and the crates' hashes of a v0 name; nobody types them.
+fn rust(name: &str, form: Form) -> Option<String> {
+    let mut text = Limited(String::new());
+    if name.starts_with("_R") {
+        let parsed = rustc_demangle::try_demangle(name.split('.').next()?).ok()?;
+        if form == Form::NoReturn {
+            write!(text, "{parsed:#}").ok()?;
+            return Some(text.0);
+        }
+        write!(text, "{parsed}").ok()?;
+        return Some(typed_constants(&text.0));
+    }
+    // What the compiler appends (`.llvm.123`) is no part of the name to gdb.
+    let end = name.rfind("17h").map_or(name.len(), |at| at + 20);
+    let parsed = rustc_demangle::try_demangle(name.get(..end)?).ok()?;
+    match form {
+        Form::Whole => write!(text, "{parsed}").ok()?,
+        Form::NoReturn => write!(text, "{parsed:#}").ok()?,
+    }
+    Some(text.0)
+}
+
+/// `[u8; 8usize]` is `[u8; 8: usize]` to gdb.
+fn typed_constants(text: &str) -> String {
+    const TYPES: [&str; 12] = [
+        "u8", "u16", "u32", "u64", "u128", "usize", "i8", "i16", "i32", "i64", "i128", "isize",
+    ];
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(|c: char| c.is_ascii_digit()) {
+        let digits = rest[at..].bytes().take_while(u8::is_ascii_digit).count();
+        let word = rest[at + digits..]
+            .bytes()
+            .take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
+            .count();
+        let behind_word = rest[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_')
+            || at == 0 && out.ends_with(|c: char| c.is_alphanumeric() || c == '_');
+        out.push_str(&rest[..at + digits]);
+        if !behind_word && TYPES.contains(&&rest[at + digits..at + digits + word]) {
+            out.push_str(": ");
+        }
+        out.push_str(&rest[at + digits..at + digits + word]);
+        rest = &rest[at + digits + word..];
+    }
+    out.push_str(rest);
+    out
+}
+
+/// A text that refuses to grow without end.
+struct Limited(String);
+
+impl Write for Limited {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        if self.0.len() + text.len() > TEXT_LIMIT {
+            return Err(fmt::Error);
+        }
+        self.0.push_str(text);
+        Ok(())
+    }
+}
+
+/// The suffixes that compilers put behind a mangled name for its clones: `.cold`, `.isra.0`.
+fn split_clones(mangled: &str) -> (&str, Vec<&str>) {
+    let Some(start) = mangled.find('.') else {
+        return (mangled, Vec::new());
+    };
+    let (name, mut rest) = mangled.split_at(start);
+    let mut clones = Vec::new();
+    while !rest.is_empty() {
+        let bytes = rest.as_bytes();
+        let word = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || *byte == b'_';
+        if bytes[0] != b'.' || !bytes.get(1).is_some_and(word) {
+            return (mangled, Vec::new());
+        }
+        let mut end = 1 + bytes[1..].iter().take_while(|byte| word(byte)).count();
+        while bytes.get(end) == Some(&b'.') && bytes.get(end + 1).is_some_and(u8::is_ascii_digit) {
+            end += 1 + bytes[end + 1..]
+                .iter()
+                .take_while(|byte| byte.is_ascii_digit())
+                .count();
+        }
+        clones.push(&rest[..end]);
+        rest = &rest[end..];
+    }
+    (name, clones)
+}
+
+/// The special names, by their two letters.
+const SPECIAL: [(&str, &str, bool); 11] = [
+    ("TV", "vtable for ", true),
+    ("TT", "VTT for ", true),
+    ("TI", "typeinfo for ", true),
+    ("TS", "typeinfo name for ", true),
+    ("TF", "typeinfo fn for ", true),
+    ("TH", "TLS init function for ", false),
+    ("TW", "TLS wrapper function for ", false),
+    ("GV", "guard variable for ", false),
+    ("GTt", "transaction clone for ", false),
+    ("GTn", "non-transaction clone for ", false),
+    ("TA", "template parameter object for ", true),
+];
+
+/// An encoding, without the leading `_Z`.
+fn encoding(mangled: &str, form: Form, depth: u32) -> Option<String> {
+    // A thunk to a guard variable of a thunk makes no sense already.
+    if depth > 4 {
+        return None;
+    }
+    if let Some((words, target)) = thunk_target(mangled) {
+        return Some(format!("{words}{}", encoding(target, form, depth + 1)?));
+    }
+    for (letters, words, is_type) in SPECIAL {
+        if let Some(rest) = mangled.strip_prefix(letters) {
+            let text = match is_type {
+                true => type_text(mangled, letters)?,
+                false => encoding(rest, Form::NoReturn, depth + 1)?,
+            };
+            return Some(format!("{words}{text}"));
+        }
+    }
+    let text = parse(&format!("_Z{mangled}"), form)?;
+    if mangled.starts_with("TC") {
+        return Some(swap_construction_vtable(&text));
+    }
+    let text = reword(&text);
+    let pack = ["DpOT_", "DpOT0_", "DpOT1_", "DpOT2_"]
+        .iter()
+        .any(|letters| mangled.ends_with(letters));
+    if pack {
+        forwarded_pack(text.clone()).or(Some(text))
+    } else {
+        Some(text)
+    }
+}
+
+/// `Thn16_`, `Tv0_n24_`, `Tc…`: the words, and the encoding of the function behind it.
+pub fn thunk_target(mangled: &str) -> Option<(&'static str, &str)> {
+    if let Some(rest) = mangled.strip_prefix("Tc") {
+        return Some((
+            "covariant return thunk to ",
+            call_offset(call_offset(rest)?)?,
+        ));
+    }
+    let rest = mangled.strip_prefix('T')?;
+    match rest.as_bytes().first()? {
+        b'h' => Some(("non-virtual thunk to ", call_offset(rest)?)),
+        b'v' => Some(("virtual thunk to ", call_offset(rest)?)),
+        _ => None,
+    }
+}
+
+/// Skips `h <number> _` or `v <number> _ <number> _`.
+fn call_offset(text: &str) -> Option<&str> {
+    let number = |text: &'_ str| -> Option<usize> {
+        let sign = usize::from(text.starts_with('n'));
+        let digits = text[sign..].bytes().take_while(u8::is_ascii_digit).count();
+        (digits > 0 && text.as_bytes().get(sign + digits) == Some(&b'_'))
+            .then_some(sign + digits + 1)
+    };
+    let count = match text.as_bytes().first()? {
+        b'h' => 1,
+        b'v' => 2,
+        _ => return None,
+    };
+    let mut rest = &text[1..];
+    for _ in 0..count {
+        rest = &rest[number(rest)?..];
+    }
+    Some(rest)
+}
+
+/// The type that a `vtable for` and its like is about: read as the `typeinfo for` of it, which
+/// `cpp_demangle` words as gdb does.
+fn type_text(mangled: &str, letters: &str) -> Option<String> {
+    let text = parse(&format!("_ZTI{}", &mangled[letters.len()..]), Form::Whole)?;
+    Some(reword(text.strip_prefix("typeinfo for ")?))
+}
+
+/// `cpp_demangle` prints the two types of a construction vtable the other way round.
+fn swap_construction_vtable(text: &str) -> String {
+    let words = "construction vtable for ";
+    match text
+        .strip_prefix(words)
+        .and_then(|types| types.split_once("-in-"))
+    {
+        Some((first, second)) => format!("{words}{}-in-{}", reword(second), reword(first)),
+        None => reword(text),
+    }
+}
+
+fn parse(mangled: &str, form: Form) -> Option<String> {
+    let text = parse_plainly(mangled, form)?;
+    if !["C1I", "C2I", "C3I"]
+        .iter()
+        .any(|letters| mangled.contains(letters))
+        || !is_constructor_template(&text)
+    {
+        return Some(text);
+    }
+    // `cpp_demangle` takes the first parameter of a constructor template for the return type that
+    // other templates have: give it one to take.
+    let end = name_end(mangled)?;
+    parse_plainly(&format!("{}v{}", &mangled[..end], &mangled[end..]), form).or(Some(text))
+}
+
+/// `ns::Class::Class<int>(…)`.
+fn is_constructor_template(text: &str) -> bool {
+    let Some(name) = Name::parse(text) else {
+        return false;
+    };
+    match &name.path[..] {
+        [.., class, last] => {
+            last.arguments.is_some() && (last.name == class.name || class.name == "string")
+        }
+        _ => false,
+    }
+}
+
+/// Where the name ends and the parameters begin. A name is never the start of a longer one.
+fn name_end(mangled: &str) -> Option<usize> {
+    let ends = mangled.match_indices("E").map(|(at, _)| at + 1);
+    // The name of a constructor template ends with its own arguments and the path's end: `EE`.
+    let ends = ends.filter(|end| mangled[..*end].ends_with("EE")).take(64);
+    ends.into_iter()
+        .find(|end| parse_plainly(&format!("{}v", &mangled[..*end]), Form::NoReturn).is_some())
+}
+
+/// A pack of forwarding references (`Args&&...`): `cpp_demangle` leaves the `&&` of its elements out.
+///
+/// The elements are the last template arguments and the last parameters.
+fn forwarded_pack(text: String) -> Option<String> {
+    let bytes = text.as_bytes();
+    let open = opening(bytes, text.rfind(')')?)?;
+    let close = text.rfind(')')?;
+    let angle = angle_opening(bytes, open.checked_sub(1)?)?;
+    let arguments = split_list(&text[angle + 1..open - 1]);
+    let mut parameters: Vec<String> = split_list(&text[open + 1..close])
+        .into_iter()
+        .map(str::to_string)
+        .collect();
+    let bare = |text: &str| text.trim_end_matches("&&").trim_end().to_string();
+    let elements = arguments.iter().rev().zip(parameters.iter().rev());
+    let count = elements
+        .take_while(|(argument, parameter)| bare(argument) == bare(parameter))
+        .count();
+    let first = parameters.len() - count;
+    for parameter in &mut parameters[first..] {
+        if !parameter.ends_with('&') && !parameter.contains("(&)") {
+            parameter.push_str("&&");
+        }
+    }
+    Some(format!(
+        "{}{}{}",
+        &text[..=open],
+        parameters.join(", "),
+        &text[close..]
+    ))
+}
+
+/// The `<` that the `>` at `close` closes.
+fn angle_opening(bytes: &[u8], close: usize) -> Option<usize> {
+    if bytes[close] != b'>' {
+        return None;
+    }
+    let mut depth = 0usize;
+    for at in (0..=close).rev() {
+        match bytes[at] {
+            b'>' if at > 0 && bytes[at - 1] == b'-' => {}
+            b'>' | b')' | b'}' | b']' => depth += 1,
+            b'<' | b'(' | b'{' | b'[' => {
+                depth -= 1;
+                if depth == 0 {
+                    return (bytes[at] == b'<').then_some(at);
+                }
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Parts a list at its own commas.
+fn split_list(text: &str) -> Vec<&str> {
+    let (mut depth, mut start, mut parts) = (0usize, 0, Vec::new());
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            b'<' | b'(' | b'{' | b'[' => depth += 1,
+            b'>' | b')' | b'}' | b']' => depth = depth.saturating_sub(1),
+            b',' if depth == 0 => {
+                parts.push(text[start..at].trim());
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    parts.push(text[start..].trim());
+    parts
+}
+
+fn parse_plainly(mangled: &str, form: Form) -> Option<String> {
+    let parsing = ParseOptions::default().recursion_limit(DEPTH_LIMIT);
+    let (symbol, tail) =
+        BorrowedSymbol::with_tail_and_options(mangled.as_bytes(), &parsing).ok()?;
+    if !tail.is_empty() {
+        return None;
+    }
+    let mut options = DemangleOptions::new().recursion_limit(DEPTH_LIMIT);
+    if form == Form::NoReturn {
+        options = options.no_return_type();
+    }
+    let mut text = Limited(String::new());
+    symbol.structured_demangle(&mut text, &options).ok()?;
+    Some(text.0)
+}
+
+/// Brings a text of `cpp_demangle` into gdb's wording.
+fn reword(text: &str) -> String {
+    let mut text = text
+        .replace(", >", ">")
+        .replace("(, ", "(")
+        .replace(", &&)", ")")
+        .replace("(&&)", "()")
+        .replace(", &)", ")");
+    for (short, long) in ABBREVIATIONS {
+        if text.contains(short) {
+            text = abbreviate(&text, short, long);
+        }
+    }
+    let text = if text.contains(")::*") {
+        member_pointers(&text)
+    } else {
+        text
+    };
+    let text = inner_references(text.replace("std::nullptr_t", "decltype(nullptr)"));
+    let text = literals(&text);
+    function_types(&text)
+}
+
+/// The ABI's abbreviations `Si`, `So`, `Sd`, `Ss`, in the short form and in full.
+const ABBREVIATIONS: [(&str, &str); 4] = [
+    (
+        "istream",
+        "std::basic_istream<char, std::char_traits<char> >",
+    ),
+    (
+        "ostream",
+        "std::basic_ostream<char, std::char_traits<char> >",
+    ),
+    (
+        "iostream",
+        "std::basic_iostream<char, std::char_traits<char> >",
+    ),
+    (
+        "string",
+        "std::basic_string<char, std::char_traits<char>, std::allocator<char> >",
+    ),
+];
+
+/// gdb spells abbreviated classes out.
+fn abbreviate(text: &str, short: &str, long: &str) -> String {
+    let name = format!("std::{short}");
+    let base = &long[5..long.find('<').unwrap_or(long.len())];
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(&name) {
+        let behind = &rest[at + name.len()..];
+        out.push_str(&rest[..at]);
+        let within = out.ends_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | ':'));
+        if within
+            || behind
+                .starts_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | '(' | '<' | '['))
+        {
+            out.push_str(&name);
+            rest = behind;
+            continue;
+        }
+        out.push_str(long);
+        rest = behind;
+        for tilde in ["::", "::~"] {
+            if let Some(behind) = rest
+                .strip_prefix(tilde)
+                .and_then(|rest| rest.strip_prefix(short))
+                .filter(|b| b.starts_with(['(', '<']))
+            {
+                out.push_str(tilde);
+                out.push_str(base);
+                rest = behind;
+            }
+        }
+        // `std::string>` was written without the space that a closing `>` asks for.
+        if rest.starts_with('>') {
+            out.push(' ');
+        }
+    }
+    out.push_str(rest);
+    out
+}
+
+/// `void (C(args)::*)(params)` is a function that returns a pointer to a member: the `::*` belongs
+/// before the arguments.
+fn member_pointers(text: &str) -> String {
+    let mut text = text.to_string();
+    // Each round moves one `::*` to the left over one group.
+    for _ in 0..64 {
+        let Some(at) = text.find(")::*") else { break };
+        let Some(open) = opening(text.as_bytes(), at) else {
+            break;
+        };
+        let Some(star) = text[at..].find('*').map(|star| at + star + 1) else {
+            break;
+        };
+        text = format!("{}::*{}{}", &text[..open], &text[open..=at], &text[star..]);
+    }
+    text
+}
+
+/// `Outer&::Inner` is a reference to `Outer::Inner`.
+fn inner_references(mut text: String) -> String {
+    for sign in ["&::", "*::"] {
+        // Each round moves one sign to the right over one component.
+        for _ in 0..64 {
+            let Some(at) = text.find(sign) else { break };
+            if text[..at].ends_with("operator") || text[at + 3..].starts_with('*') {
+                break;
+            }
+            let behind = at + 3;
+            let length = text[behind..]
+                .bytes()
+                .take_while(|b| b.is_ascii_alphanumeric() || *b == b'_')
+                .count();
+            if length == 0 {
+                break;
+            }
+            text.insert(behind + length, char::from(sign.as_bytes()[0]));
+            text.remove(at);
+        }
+    }
+    text
+}
+
+/// The parenthesis that `text[close]` closes.
+fn opening(text: &[u8], close: usize) -> Option<usize> {
+    let mut depth = 0usize;
+    for at in (0..=close).rev() {
+        match text[at] {
+            b')' => depth += 1,
+            b'(' => {
+                depth -= 1;
+                if depth == 0 {
+                    return Some(at);
+                }
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// The parenthesis that closes `text[open]`.
+fn closing(text: &[u8], open: usize) -> Option<usize> {
+    let mut depth = 0usize;
+    for (at, byte) in text.iter().enumerate().skip(open) {
+        match byte {
+            b'(' => depth += 1,
+            b')' => {
+                depth -= 1;
+                if depth == 0 {
+                    return Some(at);
+                }
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Literals of the integer types with a suffix: `(unsigned int)4` is `4u`.
+fn literals(text: &str) -> String {
+    const SUFFIXES: [(&str, &str); 6] = [
+        ("(unsigned int)", "u"),
+        ("(unsigned long)", "ul"),
+        ("(unsigned long long)", "ull"),
+        ("(long)", "l"),
+        ("(long long)", "ll"),
+        ("(int)", ""),
+    ];
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    'text: while let Some(open) = rest.find('(') {
+        for (cast, suffix) in SUFFIXES {
+            let Some(number) = rest[open..].strip_prefix(cast) else {
+                continue;
+            };
+            let sign = usize::from(number.starts_with('-'));
+            let digits = number[sign..]
+                .bytes()
+                .take_while(u8::is_ascii_digit)
+                .count();
+            // Behind a name it is a parameter list: `f(int)`.
+            let behind_name = rest[..open]
+                .ends_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | ')' | '>'));
+            if digits > 0 && !behind_name {
+                out.push_str(&rest[..open]);
+                out.push_str(&number[..sign + digits]);
+                out.push_str(suffix);
+                rest = &number[sign + digits..];
+                continue 'text;
+            }
+        }
+        out.push_str(&rest[..=open]);
+        rest = &rest[open + 1..];
+    }
+    out.push_str(rest);
+    out
+}
+
+/// In template arguments: `R(A)`, a function type, is `R (A)`; the address of a function `&f(A)` is `&(f(A))`.
+fn function_types(text: &str) -> String {
+    if !text.contains('<') {
+        return text.to_string();
+    }
+    let bytes = text.as_bytes();
+    let mut out = String::with_capacity(text.len() + 8);
+    let mut open: Vec<u8> = Vec::new();
+    let mut copied = 0;
+    let mut at = 0;
+    while at < bytes.len() {
+        if let Some(length) = operator_length(&text[at..], at, bytes) {
+            at += length;
+            continue;
+        }
+        match bytes[at] {
+            byte @ (b'<' | b'{' | b'[') => open.push(byte),
+            b'(' => {
+                let name_before = at > 0
+                    && (bytes[at - 1].is_ascii_alphanumeric()
+                        || matches!(bytes[at - 1], b'_' | b'>'));
+                if open.last() == Some(&b'<') && name_before && is_function_type(bytes, at) {
+                    match (function_address(bytes, at), closing(bytes, at)) {
+                        (Some(address), Some(close)) if address >= copied => {
+                            out.push_str(&text[copied..=address]);
+                            out.push('(');
+                            out.push_str(&text[address + 1..=close]);
+                            out.push(')');
+                            at = close + 1;
+                            copied = at;
+                            continue;
+                        }
+                        _ => {
+                            out.push_str(&text[copied..at]);
+                            out.push(' ');
+                        }
+                    }
+                    copied = at;
+                }
+                open.push(b'(');
+            }
+            b'>' if at > 0 && bytes[at - 1] == b'-' => {}
+            b'>' | b'}' | b']' | b')' => {
+                open.pop();
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    out.push_str(&text[copied..]);
+    out
+}
+
+fn is_function_type(bytes: &[u8], open: usize) -> bool {
+    const WORDS: [&[u8]; 4] = [b"decltype", b"sizeof", b"noexcept", b"alignof"];
+    !WORDS.iter().any(|word| bytes[..open].ends_with(word))
+        && closing(bytes, open).is_some_and(|close| !bytes[close + 1..].starts_with(b"::"))
+}
+
+/// Where the address of a function that is the template argument before `open` begins.
+fn function_address(bytes: &[u8], open: usize) -> Option<usize> {
+    let mut depth = 0usize;
+    for at in (0..open).rev() {
+        match bytes[at] {
+            b'>' | b')' | b'}' | b']' => depth += 1,
+            b'<' | b'(' | b'{' | b'[' if depth == 0 => return None,
+            b'<' | b'(' | b'{' | b'[' => depth -= 1,
+            b',' if depth == 0 => return None,
+            b'&' if depth == 0 && (bytes[..at].ends_with(b", ") || bytes[..at].ends_with(b"<")) => {
+                return Some(at);
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// The length of `operator<` and its like, whose brackets open and close nothing.
+pub(super) fn operator_length(rest: &str, at: usize, bytes: &[u8]) -> Option<usize> {
+    if !rest.starts_with("operator")
+        || at > 0 && (bytes[at - 1].is_ascii_alphanumeric() || bytes[at - 1] == b'_')
+    {
+        return None;
+    }
+    let symbols = &rest.as_bytes()["operator".len()..];
+    const NAMES: [&str; 16] = [
+        "<=>", "<<=", ">>=", "->*", "<<", ">>", "<=", ">=", "->", "()", "[]", "<", ">", "==", "!=",
+        ",",
+    ];
+    NAMES
+        .iter()
+        .find(|name| symbols.starts_with(name.as_bytes()))
+        .map(|name| "operator".len() + name.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    #[test]
+    fn special_names_as_gdb_words_them() {
+        let cases = [
+            ("_ZThn16_N2ns1C1nEi", "non-virtual thunk to ns::C::n(int)"),
+            (
+                "_ZTv0_n24_NSoD0Ev",
+                "virtual thunk to std::basic_ostream<char, std::char_traits<char> >::~basic_ostream()",
+            ),
+            ("_ZTVN2ns1AE", "vtable for ns::A"),
+            (
+                "_ZN12_GLOBAL__N_14anonEi",
+                "(anonymous namespace)::anon(int)",
+            ),
+            ("_Z3foov.part.0.cold", "foo() [clone .part.0] [clone .cold]"),
+            (
+                "_ZNSsC1EOSs",
+                "std::basic_string<char, std::char_traits<char>, std::allocator<char> >::basic_string(std::basic_string<char, std::char_traits<char>, std::allocator<char> >&&)",
+            ),
+            (
+                "_ZZ4mainENKUliE_clEi",
+                "main::{lambda(int)#1}::operator()(int) const",
+            ),
+            (
+                "_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE",
+                "core::fmt::Write::write_fmt::h0123456789abcdef",
+            ),
+            ("_RNvC6_123foo3bar", "123foo::bar"),
+        ];
+        for (mangled, text) in cases {
+            assert_eq!(demangle(mangled).as_deref(), Some(text), "{mangled}");
+        }
+        assert_eq!(demangle("main"), None);
+        assert_eq!(demangle("_Zjunk"), None);
+        assert_eq!(
+            demangle_for_lookup("_ZN2ns2tfIiEET_S1_").as_deref(),
+            Some("ns::tf<int>(int)")
+        );
+    }
+
+    #[test]
+    fn hostile_names_end() {
+        let deep = format!("_Z1f{}i", "P".repeat(60_000));
+        let _ = demangle(&deep);
+        let nested = format!("_Z1f{}i{}", "1aI".repeat(15_000), "E".repeat(15_000));
+        let _ = demangle(&nested);
+        // Each parameter doubles the one before.
+        let mut bomb = "_Z1fN1aI1bS0_E".to_string();
+        for _ in 0..60 {
+            bomb.push_str("S_IS0_S0_E");
+        }
+        let _ = demangle(&bomb);
+        let _ = demangle(&format!("_ZN{}1aE", "9".repeat(60_000)));
+        let _ = demangle(&format!("_RNvC{}3foo", "B".repeat(60_000)));
+        let _ = demangle(&"_ZThn1_".repeat(9_000));
+    }
+
+    /// The share of a library's symbols that come out as `c++filt` prints them: it and gdb have the
+    /// same demangler.
+    fn rate(library: &str) -> Option<(usize, usize, Vec<String>)> {
+        let nm = Command::new("nm")
+            .args(["-D", "--defined-only", library])
+            .output()
+            .ok()
+            .filter(|out| out.status.success())?;
+        let names = String::from_utf8_lossy(&nm.stdout).into_owned();
+        let names: Vec<&str> = names
+            .lines()
+            .filter_map(|line| line.split(' ').nth(2))
+            .map(|name| name.split('@').next().unwrap_or(name))
+            .filter(|name| name.starts_with("_Z"))
+            .collect();
+        let mut filter = Command::new("c++filt")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .ok()?;
+        let mut input = filter.stdin.take()?;
+        let text = names.join("\n") + "\n";
+        let writer = std::thread::spawn(move || input.write_all(text.as_bytes()));
+        let wanted = filter.wait_with_output().ok()?;
+        writer.join().ok()?.ok()?;
+        let wanted = String::from_utf8_lossy(&wanted.stdout).into_owned();
+        let mut wrong = Vec::new();
+        for (name, wanted) in names.iter().zip(wanted.lines()) {
+            let got = demangle(name).unwrap_or_else(|| name.to_string());
+            if got != wanted {
+                wrong.push(format!("{name}\n  want {wanted}\n  got  {got}"));
+            }
+        }
+        Some((names.len(), wrong.len(), wrong))
+    }
+
+    #[test]
+    fn libraries_as_cxxfilt() {
+        for (library, percent) in [
+            ("/usr/lib/x86_64-linux-gnu/libstdc++.so.6", 98.0),
+            (
+                "/usr/lib/x86_64-linux-gnu/libboost_filesystem.so.1.74.0",
+                98.0,
+            ),
+            (
+                "/usr/lib/x86_64-linux-gnu/libboost_program_options.so.1.74.0",
+                98.0,
+            ),
+        ] {
+            let Some((all, wrong, texts)) = rate(library) else {
+                eprintln!("skipped {library}: no such library, nm or c++filt");
+                continue;
+            };
+            let equal = 100.0 * (all - wrong) as f64 / all.max(1) as f64;
+            eprintln!("{library}: {equal:.2} % of {all} names as c++filt");
+            for text in texts.iter().take(8) {
+                eprintln!("{text}");
+            }
+            assert!(equal >= percent, "{library}: {equal:.2} %");
+        }
+    }
+}
+#[cfg(test)]
+mod scratch {
+    #[test]
+    fn scratch() {
+        let Ok(dir) = std::env::var("DM") else { return };
+        for f in ["syms", "vs", "cl", "z3", "rs"] {
+            let Ok(names) = std::fs::read_to_string(format!("{dir}/{f}.txt")) else {
+                continue;
+            };
+            let want = std::fs::read_to_string(format!("{dir}/wantv.{f}")).unwrap();
+            let t = std::time::Instant::now();
+            let got: Vec<String> = names
+                .lines()
+                .map(|n| super::demangle(n).unwrap_or(n.to_string()))
+                .collect();
+            let took = t.elapsed();
+            let mut wrong = 0;
+            let mut un = 0;
+            let all = got.len();
+            for ((n, g), w) in names.lines().zip(&got).zip(want.lines()) {
+                if g != w {
+                    wrong += 1;
+                    if g == n {
+                        un += 1;
+                    }
+                    if wrong % 25 == 1 {
+                        let c = g.bytes().zip(w.bytes()).take_while(|(a, b)| a == b).count();
+                        let c = c.saturating_sub(80);
+                        println!(
+                            "{n}\n  want {}\n  got  {}",
+                            w.get(c..)
+                                .unwrap_or("")
+                                .chars()
+                                .take(260)
+                                .collect::<String>(),
+                            g.get(c..)
+                                .unwrap_or("")
+                                .chars()
+                                .take(260)
+                                .collect::<String>()
+                        );
+                    }
+                }
+            }
+            println!("## {f}: {wrong} of {all} differ ({un} not demangled), {took:?}");
+        }
+    }
+}

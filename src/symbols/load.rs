@@ -1,0 +1,371 @@
+//! Fills a [`SymbolTable`] from an object file.
+
+use std::collections::HashMap;
+
+use object::LittleEndian as LE;
+use object::elf::{self, Rela64, Sym64};
+
+use super::elf::{Elf, ElfError, Image, Section, dynamic_entries, pod_slice};
+use super::table::{Binding, Origin, Symbol, SymbolKind, SymbolTable, unversioned};
+
+const SHT_SYMTAB: u32 = 2;
+const SHT_RELA: u32 = 4;
+const SHT_DYNSYM: u32 = 11;
+const SHT_NOBITS: u32 = 8;
+const SHT_VERDEF: u32 = 0x6fff_fffd;
+const SHT_VERNEED: u32 = 0x6fff_fffe;
+const SHT_VERSYM: u32 = 0x6fff_ffff;
+
+const STT_FUNC: u8 = 2;
+const STT_SECTION: u8 = 3;
+const STT_FILE: u8 = 4;
+const STT_TLS: u8 = 6;
+const STT_GNU_IFUNC: u8 = 10;
+
+const SHN_ABS: u16 = 0xfff1;
+const SHN_XINDEX: u16 = 0xffff;
+/// `VERSYM_HIDDEN`: not the default version of its name.
+const HIDDEN: u16 = 0x8000;
+
+/// A table of symbols with its strings and versions, still as bytes.
+struct RawTable {
+    symbols: Vec<u8>,
+    strings: Vec<u8>,
+    /// `.gnu.version`, two bytes a symbol; empty where there is none.
+    versions: Vec<u8>,
+    origin: Origin,
+}
+
+/// Reads all symbols of the file.
+pub fn load(image: &Image, elf: &Elf) -> Result<SymbolTable, ElfError> {
+    let mut table = SymbolTable::default();
+    if let Some(raw) = read_table(image, elf, SHT_SYMTAB, Origin::Static)? {
+        append(&mut table, elf, &raw, &HashMap::new());
+    }
+    let dynamic = match read_table(image, elf, SHT_DYNSYM, Origin::Dynamic)? {
+        None if elf.sections.is_empty() => read_dynamic(image, elf)?,
+        raw => raw,
+    };
+    if let Some(raw) = dynamic {
+        let versions = read_version_names(image, elf, &raw.strings)?;
+        append(&mut table, elf, &raw, &versions);
+    }
+    table.names.push(0);
+    super::plt::name_stubs(image, elf, &mut table);
+    table.symbols.shrink_to_fit();
+    Ok(table)
+}
+
+fn read_section(image: &Image, section: &Section, what: &'static str) -> Result<Vec<u8>, ElfError> {
+    match section.kind {
+        SHT_NOBITS => Ok(Vec::new()),
+        _ => image.read(section.offset, section.size, what),
+    }
+}
+
+fn read_table(
+    image: &Image,
+    elf: &Elf,
+    kind: u32,
+    origin: Origin,
+) -> Result<Option<RawTable>, ElfError> {
+    let Some((index, section)) = elf
+        .sections
+        .iter()
+        .enumerate()
+        .find(|(_, section)| section.kind == kind)
+    else {
+        return Ok(None);
+    };
+    let symbols = read_section(image, section, "the symbol table")?;
+    let strings = elf
+        .sections
+        .get(section.link as usize)
+        .ok_or(ElfError::Corrupt("symbols without names"))?;
+    let strings = read_section(image, strings, "the symbols' names")?;
+    let versions = elf
+        .sections
+        .iter()
+        .find(|other| other.kind == SHT_VERSYM && other.link as usize == index);
+    let versions = match versions {
+        Some(section) => read_section(image, section, "the symbols' versions")?,
+        None => Vec::new(),
+    };
+    Ok(Some(RawTable {
+        symbols,
+        strings,
+        versions,
+        origin,
+    }))
+}
+
+/// The dynamic symbols of a file whose section headers were cut away.
+///
+/// The table's length is nowhere: it ends where the strings begin, as all linkers lay it out, and
+/// a symbol whose name lies outside of the strings ends it sooner.
+fn read_dynamic(image: &Image, elf: &Elf) -> Result<Option<RawTable>, ElfError> {
+    let Some((address, size)) = elf.dynamic else {
+        return Ok(None);
+    };
+    let Some((offset, left)) = elf.offset_of(address) else {
+        return Ok(None);
+    };
+    let bytes = image.read(offset, size.min(left).min(1 << 20), "the dynamic table")?;
+    let entries: HashMap<u64, u64> = dynamic_entries(&bytes).collect();
+    let (Some(&symbols), Some(&strings), Some(&size)) =
+        (entries.get(&6), entries.get(&5), entries.get(&10))
+    else {
+        return Ok(None);
+    };
+    let Some((strings_offset, _)) = elf.offset_of(strings) else {
+        return Ok(None);
+    };
+    let strings_bytes = image.read(strings_offset, size, "the symbols' names")?;
+    let Some((symbols_offset, left)) = elf.offset_of(symbols) else {
+        return Ok(None);
+    };
+    let length = strings.saturating_sub(symbols).min(left);
+    let mut symbols = image.read(symbols_offset, length, "the symbol table")?;
+    let good = pod_slice::<Sym64<LE>>(&symbols)
+        .iter()
+        .take_while(|symbol| (symbol.st_name.get(LE) as usize) < strings_bytes.len())
+        .count();
+    symbols.truncate(good * size_of::<Sym64<LE>>());
+    Ok(Some(RawTable {
+        symbols,
+        strings: strings_bytes,
+        versions: Vec::new(),
+        origin: Origin::Dynamic,
+    }))
+}
+
+/// Version index -> name, from what the file defines and what it needs.
+fn read_version_names(
+    image: &Image,
+    elf: &Elf,
+    strings: &[u8],
+) -> Result<HashMap<u16, String>, ElfError> {
+    let mut names = HashMap::new();
+    for section in &elf.sections {
+        let bytes = match section.kind {
+            SHT_VERDEF | SHT_VERNEED => read_section(image, section, "the version names")?,
+            _ => continue,
+        };
+        match section.kind {
+            SHT_VERDEF => read_definitions(&bytes, strings, &mut names),
+            _ => read_needs(&bytes, strings, &mut names),
+        }
+    }
+    Ok(names)
+}
+
+fn u16_at(bytes: &[u8], offset: usize) -> Option<u16> {
+    Some(u16::from_le_bytes(
+        bytes.get(offset..offset.checked_add(2)?)?.try_into().ok()?,
+    ))
+}
+
+fn u32_at(bytes: &[u8], offset: usize) -> Option<u32> {
+    Some(u32::from_le_bytes(
+        bytes.get(offset..offset.checked_add(4)?)?.try_into().ok()?,
+    ))
+}
+
+fn string_at(strings: &[u8], offset: u32) -> String {
+    let rest = strings.get(offset as usize..).unwrap_or_default();
+    let rest = &rest[..rest.len().min(256)];
+    String::from_utf8_lossy(&rest[..memchr::memchr(0, rest).unwrap_or(rest.len())]).into_owned()
+}
+
+/// `Elf64_Verdef` (20 bytes) and its first `Elf64_Verdaux`. Offsets only grow, so the chain ends.
+fn read_definitions(bytes: &[u8], strings: &[u8], names: &mut HashMap<u16, String>) {
+    let mut at = 0usize;
+    while let (Some(flags), Some(index), Some(aux), Some(next)) = (
+        u16_at(bytes, at + 2),
+        u16_at(bytes, at + 4),
+        u32_at(bytes, at + 12),
+        u32_at(bytes, at + 16),
+    ) {
+        // VER_FLG_BASE is the name of the file, not a version.
+        let base = flags & 1 != 0;
+        if let Some(name) = u32_at(bytes, at.saturating_add(aux as usize)).filter(|_| !base) {
+            names.insert(index & !HIDDEN, string_at(strings, name));
+        }
+        if next == 0 {
+            return;
+        }
+        at = at.saturating_add(next as usize);
+    }
+}
+
+/// `Elf64_Verneed` (16 bytes), each with a chain of `Elf64_Vernaux` (16 bytes).
+fn read_needs(bytes: &[u8], strings: &[u8], names: &mut HashMap<u16, String>) {
+    let mut at = 0usize;
+    // Chains may overlap in a hostile file: as many steps as records fit in the section.
+    let mut steps = bytes.len() / 8;
+    while let (Some(aux), Some(next)) = (u32_at(bytes, at + 8), u32_at(bytes, at + 12)) {
+        let mut inner = at.saturating_add(aux as usize);
+        while let (Some(index), Some(name), Some(following)) = (
+            u16_at(bytes, inner.saturating_add(6)),
+            u32_at(bytes, inner.saturating_add(8)),
+            u32_at(bytes, inner.saturating_add(12)),
+        ) {
+            names.insert(index & !HIDDEN, string_at(strings, name));
+            steps = steps.saturating_sub(1);
+            if following == 0 || steps == 0 {
+                break;
+            }
+            inner = inner.saturating_add(following as usize);
+        }
+        if next == 0 || steps == 0 {
+            return;
+        }
+        at = at.saturating_add(next as usize);
+    }
+}
+
+fn append(table: &mut SymbolTable, elf: &Elf, raw: &RawTable, versions: &HashMap<u16, String>) {
+    // The first byte of a string table is NUL; make it so, that names cannot run from one table into the next.
+    table.names.push(0);
+    let base = table.names.len() as u32;
+    table.names.extend_from_slice(&raw.strings);
+    let known = known_addresses(table, raw.origin);
+    let mut numbers: HashMap<u16, u16> = HashMap::new();
+    let symbols = pod_slice::<Sym64<LE>>(&raw.symbols);
+    table.symbols.reserve(symbols.len());
+    for (index, symbol) in symbols.iter().enumerate().skip(1) {
+        let Some(mut taken) = take(elf, symbol, base, raw) else {
+            continue;
+        };
+        if known
+            .get(&(taken.address, taken.kind))
+            .is_some_and(|same| is_known(table, same, &taken))
+        {
+            continue;
+        }
+        let version = u16_at(&raw.versions, index * 2).unwrap_or(0);
+        if let Some(name) = versions.get(&(version & !HIDDEN)) {
+            taken.version = *numbers.entry(version & !HIDDEN).or_insert_with(|| {
+                table.versions.push(name.clone());
+                u16::try_from(table.versions.len()).unwrap_or(0)
+            });
+            taken.hidden_version = version & HIDDEN != 0;
+        }
+        table.symbols.push(taken);
+    }
+}
+
+/// The symbols of the first table by address: the second table is mostly a part of it.
+fn known_addresses(table: &SymbolTable, origin: Origin) -> HashMap<(u64, SymbolKind), Vec<u32>> {
+    let mut known: HashMap<(u64, SymbolKind), Vec<u32>> = HashMap::new();
+    if origin != Origin::Static {
+        for (index, symbol) in table.symbols.iter().enumerate() {
+            if symbol.binding != Binding::Local || symbol.kind == SymbolKind::Undefined {
+                known
+                    .entry((symbol.address, symbol.kind))
+                    .or_default()
+                    .push(index as u32);
+            }
+        }
+    }
+    known
+}
+
+fn is_known(table: &SymbolTable, same: &[u32], symbol: &Symbol) -> bool {
+    let name = table.name_bytes(symbol);
+    // A hostile file may put every symbol at one address: then doubles stay.
+    same.iter().take(64).any(|&index| {
+        let other = &table.symbols[index as usize];
+        unversioned(table.name_bytes(other), other.origin) == name
+    })
+}
+
+fn take(elf: &Elf, symbol: &Sym64<LE>, base: u32, raw: &RawTable) -> Option<Symbol> {
+    let name = symbol.st_name.get(LE);
+    let first = *raw.strings.get(name as usize)?;
+    let kind = symbol.st_info.0 & 0xf;
+    if first == 0 || kind == STT_SECTION || kind == STT_FILE {
+        return None;
+    }
+    let binding = match symbol.st_info.0 >> 4 {
+        0 => Binding::Local,
+        2 => Binding::Weak,
+        _ => Binding::Global,
+    };
+    // Assemblers' own labels.
+    if raw.strings[name as usize..].starts_with(b".L") {
+        return None;
+    }
+    let address = symbol.st_value.get(LE);
+    let mut section = symbol.st_shndx.get(LE).0;
+    if section == SHN_XINDEX {
+        section = elf
+            .section_at(address)
+            .and_then(|(index, _)| u16::try_from(index).ok())
+            .unwrap_or(SHN_XINDEX);
+    }
+    let code = match elf.sections.get(usize::from(section)) {
+        Some(section) => section.executable && elf.in_executable_segment(address),
+        None => elf.sections.is_empty() && elf.is_code(address),
+    };
+    let kind = match kind {
+        _ if section == 0 => SymbolKind::Undefined,
+        STT_TLS => SymbolKind::ThreadLocal,
+        _ if section == SHN_ABS => SymbolKind::Absolute,
+        STT_GNU_IFUNC if code => SymbolKind::Ifunc,
+        STT_FUNC if code => SymbolKind::Function,
+        0 if code => SymbolKind::Label,
+        _ => SymbolKind::Data,
+    };
+    Some(Symbol {
+        address,
+        size: symbol.st_size.get(LE),
+        name: base.checked_add(name)?,
+        version: 0,
+        hidden_version: false,
+        section,
+        kind,
+        binding,
+        origin: raw.origin,
+    })
+}
+
+/// The relocations that fill the pointers which PLT stubs jump through: address -> symbol's name.
+pub(super) fn got_names(image: &Image, elf: &Elf) -> HashMap<u64, Vec<u8>> {
+    let mut names = HashMap::new();
+    for section in elf
+        .sections
+        .iter()
+        .filter(|section| section.kind == SHT_RELA && section.allocated)
+    {
+        let Some(symbols) = elf.sections.get(section.link as usize) else {
+            continue;
+        };
+        let Some(strings) = elf.sections.get(symbols.link as usize) else {
+            continue;
+        };
+        let read =
+            |section: &Section| read_section(image, section, "the relocations").unwrap_or_default();
+        let (relocations, symbols, strings) = (read(section), read(symbols), read(strings));
+        let symbols = pod_slice::<Sym64<LE>>(&symbols);
+        for relocation in pod_slice::<Rela64<LE>>(&relocations) {
+            let info = relocation.r_info.get(LE);
+            let (symbol, kind) = ((info >> 32) as usize, elf::RelocationType(info as u32));
+            let name = match kind {
+                elf::R_X86_64_JUMP_SLOT | elf::R_X86_64_GLOB_DAT => {
+                    let Some(symbol) = symbols.get(symbol) else {
+                        continue;
+                    };
+                    string_at(&strings, symbol.st_name.get(LE)).into_bytes()
+                }
+                // gdb's name for a stub of an ifunc of the file itself.
+                elf::R_X86_64_IRELATIVE => {
+                    format!("*ABS*+{:#x}", relocation.r_addend.get(LE)).into_bytes()
+                }
+                _ => continue,
+            };
+            names.insert(relocation.r_offset.get(LE), name);
+        }
+    }
+    names
+}

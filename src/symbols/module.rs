@@ -1,0 +1,183 @@
+//! An object file with its symbols, by itself: names to functions, addresses to names.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::demangle;
+use super::elf::{Elf, ElfError, Image, Section};
+use super::table::{Symbol, SymbolKind, SymbolTable};
+use super::{load, plt};
+use crate::arch::FileAddress;
+
+/// A file that cannot be used, and why.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}: {cause}", path.display())]
+pub struct ModuleError {
+    /// The file.
+    pub path: PathBuf,
+    /// What is wrong with it.
+    pub cause: ElfError,
+}
+
+/// A program or shared library.
+#[derive(Debug)]
+pub struct Module {
+    path: PathBuf,
+    image: Image,
+    elf: Elf,
+    table: SymbolTable,
+    plt: Vec<(u64, u64)>,
+}
+
+impl Module {
+    /// Reads the file at `path`.
+    pub fn open(path: &Path) -> Result<Module, ModuleError> {
+        let cause = |cause| ModuleError {
+            path: path.to_path_buf(),
+            cause,
+        };
+        let image = File::open(path).map_err(|error| {
+            let text = error.to_string();
+            ElfError::Io(text.split(" (os error").next().unwrap_or(&text).to_string())
+        });
+        image
+            .and_then(|file| Module::read(path.to_path_buf(), Image::from_file(file)?))
+            .map_err(cause)
+    }
+
+    /// Reads an open file, known to the user as `path`: a mapping of a deleted file.
+    pub fn from_file(path: &Path, file: File) -> Result<Module, ModuleError> {
+        Image::from_file(file)
+            .and_then(|image| Module::read(path.to_path_buf(), image))
+            .map_err(|cause| ModuleError {
+                path: path.to_path_buf(),
+                cause,
+            })
+    }
+
+    /// Reads an image out of memory: the vDSO.
+    pub fn from_memory(name: &Path, bytes: Vec<u8>) -> Result<Module, ModuleError> {
+        Module::read(name.to_path_buf(), Image::Memory(Arc::from(bytes))).map_err(|cause| {
+            ModuleError {
+                path: name.to_path_buf(),
+                cause,
+            }
+        })
+    }
+
+    fn read(path: PathBuf, image: Image) -> Result<Module, ElfError> {
+        let elf = Elf::parse(&image)?;
+        let table = load::load(&image, &elf)?;
+        let plt = plt::ranges(&elf);
+        Ok(Module {
+            path,
+            image,
+            elf,
+            table,
+            plt,
+        })
+    }
+
+    /// The path by which it was opened.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The file's headers.
+    pub fn elf(&self) -> &Elf {
+        &self.elf
+    }
+
+    /// The symbols.
+    pub fn symbols(&self) -> &SymbolTable {
+        &self.table
+    }
+
+    /// `.text`, which gdb's `info sharedlibrary` gives as From and To: start and end.
+    pub fn text(&self) -> Option<(FileAddress, FileAddress)> {
+        let section = self.elf.section(".text")?;
+        Some((
+            FileAddress(section.address),
+            FileAddress(section.address.saturating_add(section.size)),
+        ))
+    }
+
+    /// The entry point, if it has one.
+    pub fn entry(&self) -> Option<FileAddress> {
+        (self.elf.entry != 0).then_some(FileAddress(self.elf.entry))
+    }
+
+    /// Whether the file has DWARF sections; without them gdb marks it `(*)`.
+    pub fn has_debug_info(&self) -> bool {
+        self.elf.section(".debug_info").is_some()
+    }
+
+    /// Whether a file address lies in a PLT stub.
+    pub fn in_plt(&self, address: FileAddress) -> bool {
+        self.plt
+            .iter()
+            .any(|(start, end)| (*start..*end).contains(&address.0))
+    }
+
+    /// The section that holds a file address.
+    pub fn section_at(&self, address: FileAddress) -> Option<&Section> {
+        self.elf.section_at(address.0).map(|(_, section)| section)
+    }
+
+    /// Up to `len` bytes of the file at a file address; fewer at the end of a segment's file part.
+    pub fn bytes(&self, address: FileAddress, len: u64) -> Result<Vec<u8>, ElfError> {
+        let what = "the code";
+        let (offset, left) = self
+            .elf
+            .offset_of(address.0)
+            .ok_or(ElfError::Truncated { what })?;
+        self.image.read(offset, len.min(left), what)
+    }
+
+    /// The symbol that gdb names for a file address, and the offset in it.
+    pub fn symbol_at(&self, address: FileAddress) -> Option<(&Symbol, u64)> {
+        self.table.at(address.0, &self.elf)
+    }
+
+    /// The name of the method that a thunk is for, `None` for what is no thunk.
+    pub fn thunk_method<'a>(&self, linkage_name: &'a str) -> Option<&'a str> {
+        demangle::thunk_target(linkage_name.strip_prefix("_Z")?).map(|(_, method)| method)
+    }
+
+    /// Whether a symbol is a thunk that only passes the call on to its method.
+    pub fn is_passing_thunk(&self, symbol: &Symbol) -> bool {
+        let name = self.table.linkage_name(symbol);
+        let Some(method) = self.thunk_method(&name) else {
+            return false;
+        };
+        let size = self.table.extent(symbol, &self.elf).min(256);
+        let Ok(code) = self.bytes(FileAddress(symbol.address), size) else {
+            return false;
+        };
+        let method = format!("_Z{method}");
+        let homes: Vec<u64> = self
+            .find_linkage(&method)
+            .into_iter()
+            .filter(|home| home.kind.is_code())
+            .map(|home| home.address)
+            .collect();
+        let own_end = symbol.address.saturating_add(size);
+        super::thunk::passes_on(&code, symbol.address, |target| {
+            homes.contains(&target)
+                || self.in_plt(FileAddress(target))
+                // The method's own name was stripped or made local: any jump away must do.
+                || homes.is_empty() && !(symbol.address..own_end).contains(&target)
+        })
+    }
+
+    /// Symbols of exactly this name: as the linker knows it, or with `@VERSION`.
+    pub fn find_linkage(&self, name: &str) -> Vec<&Symbol> {
+        super::lookup::linkage(&self.table, name)
+    }
+
+    /// Defined symbols that a typed name means: by linkage name, or demangled by gdb's wild matching.
+    pub fn find(&self, name: &str, wanted: impl Fn(SymbolKind) -> bool) -> Vec<&Symbol> {
+        super::lookup::find(&self.table, name, wanted)
+    }
+}
