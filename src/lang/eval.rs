@@ -118,9 +118,16 @@ impl Evaluator<'_> {
             }
             Expr::Arrow(base, name) => {
                 let base = self.value(base)?;
+                let structure = |ty: &Type| matches!(ty.kind(), Kind::Aggregate { .. });
                 let base = match base.ty().kind() {
-                    Kind::Pointer(_) => self.dereference(base)?,
-                    _ => base,
+                    Kind::Pointer(to) if structure(to) => self.dereference(base)?,
+                    Kind::Aggregate { .. } => base,
+                    _ => {
+                        return Err(Error::new(
+                            "Attempt to extract a component of a value \
+                             that is not a structure pointer.",
+                        ));
+                    }
                 };
                 self.member(&base, name)
             }
@@ -269,10 +276,18 @@ impl Evaluator<'_> {
                 let pointer = symbol_type(symbol).pointer();
                 Ok(Value::from_u64(pointer, symbol.address))
             }
+            (UnaryOp::AddressOf, Expr::Unary(UnaryOp::Deref, pointer)) => {
+                let value = decay(self.value(pointer)?)?;
+                match value.ty().kind() {
+                    Kind::Pointer(_) | Kind::Int { .. } | Kind::Char { .. } => Ok(value),
+                    _ => self.dereference(value),
+                }
+            }
             (UnaryOp::AddressOf, _) => {
                 let value = self.value(operand)?;
                 match value.place() {
                     Place::Memory(address) => Ok(Value::from_u64(value.ty().pointer(), *address)),
+                    _ if matches!(operand, Expr::String { .. }) && !self.typing() => decay(value),
                     // The type is right, and nothing more is asked for.
                     _ if self.typing() && matches!(operand, Expr::String { .. }) => {
                         Ok(unknown(value.ty().pointer()))
@@ -295,13 +310,18 @@ impl Evaluator<'_> {
 
     /// `*p`; a plain integer is taken for a `long *`.
     fn dereference(&self, value: Value) -> Result<Value, Error> {
+        if self.typing() && matches!(value.ty().kind(), Kind::Function { .. }) {
+            return Err(Error::new(
+                "Attempt to take contents of a non-pointer value.",
+            ));
+        }
         let value = decay(value)?;
         let ty = match value.ty().kind() {
             Kind::Pointer(to) if *to.kind() == Kind::Void => {
                 return Err(Error::new("Attempt to dereference a generic pointer."));
             }
             Kind::Pointer(to) => to.clone(),
-            Kind::Int { .. } => Type::long(),
+            Kind::Int { .. } | Kind::Char { .. } => Type::long(),
             _ => {
                 return Err(Error::new(
                     "Attempt to take contents of a non-pointer value.",
@@ -473,6 +493,11 @@ impl Evaluator<'_> {
             name: Arc::from(name),
             offset: 0,
         };
+        // An array in memory becomes a pointer; one that is nowhere stays what it is.
+        let value = match value.address() {
+            Some(_) => decay(value)?,
+            None => value,
+        };
         let ty = value.ty().clone();
         let Reach::Live(scope) = &mut self.reach else {
             return Ok(Value::lazy(ty, place));
@@ -489,11 +514,11 @@ impl Evaluator<'_> {
                 "Left operand of assignment is not a modifiable lvalue.",
             ));
         }
+        let ty = target.ty().clone();
+        let value = cast(value, &ty, self.scope(), self.typing())?;
         if !target.is_lvalue() {
             return Err(not_an_lvalue());
         }
-        let ty = target.ty().clone();
-        let value = cast(value, &ty, self.scope(), self.typing())?;
         let Reach::Live(scope) = &mut self.reach else {
             return Ok(Value::lazy(ty, target.place().clone()));
         };

@@ -172,9 +172,10 @@ pub(super) fn to_integer(bytes: &[u8], layout: Layout) -> i128 {
             let size = match exponent {
                 0..=63 => wide << exponent,
                 -127..=-1 => wide >> -exponent,
+                64.. if wide != 0 => u128::MAX,
                 _ => 0,
             };
-            let size = size.min(i128::MAX as u128) as i128;
+            let size = size.min(i64::MAX as u128) as i128;
             if negative { -size } else { size }
         }
         _ => i128::from(i64::MIN),

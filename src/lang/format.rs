@@ -154,8 +154,17 @@ impl Printer<'_> {
         match ty.kind() {
             Kind::Void => out.push_str("void"),
             Kind::Unknown => out.push_str(&ty.to_string()),
-            Kind::Array { element, count, .. } => {
-                self.array(out, bytes, (element, count.unwrap_or(0)), address, depth)?;
+            Kind::Array {
+                count: None,
+                element,
+                ..
+            } => self.pointer(out, address.unwrap_or(0), element),
+            Kind::Array {
+                element,
+                count: Some(count),
+                ..
+            } => {
+                self.array(out, bytes, (element, *count), address, depth)?;
             }
             Kind::Aggregate { members, .. } => {
                 self.aggregate(out, bytes, members, address, depth)?;

@@ -48,8 +48,8 @@ pub(crate) fn as_address(value: &Value, scope: &dyn Scope) -> Result<u64, Error>
 /// See [`Value::is_true`].
 pub(crate) fn is_true(value: &Value, scope: &dyn Scope) -> Result<bool, Error> {
     match value.ty().kind() {
-        Kind::Array { vector: false, .. } | Kind::Function { .. } if value.address().is_some() => {
-            Ok(value.address() != Some(0))
+        Kind::Array { vector: false, .. } | Kind::Function { .. } => {
+            Ok(super::convert::decay(value.clone())?.address() != Some(0))
         }
         Kind::Float => {
             let bytes = value.bytes(scope)?;

@@ -86,9 +86,10 @@ pub(crate) trait Scope {
     /// `<name+off>`: demangled with parameters.
     fn symbol_at(&self, address: u64) -> Option<(String, u64)>;
 
-    /// Whether any symbol table is loaded (it decides between two texts for an unknown name).
+    /// Whether any module has debug info, which decides between two texts for an unknown name.
+    /// gdb usually has some as soon as the C library is there.
     fn has_symbols(&self) -> bool {
-        true
+        self.registers().is_some()
     }
 
     /// A convenience variable, without its `$`; `None` is void.

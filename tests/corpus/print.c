@@ -1,4 +1,5 @@
 /* What tests/corpus/print.txt looks at: data of every basic type, a stop in add(). */
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
