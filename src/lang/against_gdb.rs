@@ -259,25 +259,37 @@ fn parse_registers(text: &str) -> Registers {
 }
 
 fn parse_symbols(program: &Path) -> Vec<(u64, u64, String)> {
+    use object::{Object, ObjectSection, ObjectSymbol};
     const BASE: u64 = 0x5555_5555_4000;
-    let output = Command::new("nm")
-        .args(["-S", "--defined-only"])
-        .arg(program)
-        .output()
-        .unwrap();
-    let text = String::from_utf8(output.stdout).unwrap();
-    let mut symbols: Vec<(u64, u64, String)> = text
-        .lines()
-        .filter_map(|line| {
-            let words: Vec<&str> = line.split_whitespace().collect();
-            let [address, size, _, name] = words[..] else {
-                return None;
-            };
-            let number = |text: &str| u64::from_str_radix(text, 16).ok();
-            Some((BASE + number(address)?, number(size)?, name.to_string()))
-        })
-        .collect();
-    symbols.sort();
+    let file = std::fs::read(program).unwrap();
+    let file = object::File::parse(&*file).unwrap();
+    let mut symbols = Vec::new();
+    let mut sized = std::collections::HashSet::new();
+    for symbol in file.symbols() {
+        let section = symbol
+            .section_index()
+            .and_then(|index| file.section_by_index(index).ok());
+        let (Some(section), Ok(name)) = (section, symbol.name()) else {
+            continue;
+        };
+        // Without a size, to the end of the section.
+        let size = match symbol.size() {
+            0 => (section.address() + section.size()).saturating_sub(symbol.address()),
+            size => size,
+        };
+        if symbol.size() > 0 {
+            sized.insert(name.to_string());
+        }
+        // gdb leaves the linker's marks in data out.
+        if symbol.size() == 0 && section.kind() != object::SectionKind::Text {
+            continue;
+        }
+        if symbol.kind() != object::SymbolKind::Section {
+            symbols.push((BASE + symbol.address(), size, name.to_string()));
+        }
+    }
+    // Of several at one address the last is taken: one with a size.
+    symbols.sort_by_key(|(address, _, name)| (*address, sized.contains(name)));
     symbols
 }
 
@@ -296,7 +308,22 @@ fn compare(name: &str, commands: Vec<String>) {
     for (command, theirs) in commands.iter().zip(&outputs) {
         let ours = run_here(command, &mut scope, &mut state);
         if ours != *theirs {
-            different.push(format!("{command}\n  gdb:  {theirs:?}\n  here: {ours:?}"));
+            let same = ours
+                .chars()
+                .zip(theirs.chars())
+                .take_while(|(a, b)| a == b)
+                .count();
+            let rest = |text: &str| {
+                text.chars()
+                    .skip(same.saturating_sub(20))
+                    .take(120)
+                    .collect::<String>()
+            };
+            different.push(format!(
+                "{command}\n  gdb:  {:?}\n  here: {:?}",
+                rest(theirs),
+                rest(&ours)
+            ));
         }
     }
     let _ = std::fs::remove_dir_all(&directory);
@@ -363,5 +390,5 @@ fn printf_echo_and_output() {
 
 #[test]
 fn print_and_set() {
-    compare("print", corpus("print.txt"));
+    compare("statements", corpus("statements.txt"));
 }

@@ -24,6 +24,8 @@ use super::program::{Op, Program, V, Width};
 mod display;
 mod expression;
 mod place;
+#[cfg(test)]
+mod tests;
 
 /// The convenience variables that programs share: 64-bit integers, each with one type.
 pub(crate) trait Variables {

@@ -10,7 +10,8 @@ unsigned short wide16[] = {'w','i','d','e',0x20ac,0,'x',0};
 unsigned int wide32[] = {'w','i','d','e',0x1f600,0x110000,0,'y',0};
 char longtext[600];
 char spread[400];
-int (*table[2])(const char *) = {puts, 0};
+int stop_here(const char *a, long b);
+int (*table[2])(const char *, long) = {stop_here, 0};
 int counter = 42;
 __attribute__((noinline)) int stop_here(const char *a, long b) { return a[0] + (int)b; }
 int main(int argc, char **argv) {

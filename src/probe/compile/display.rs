@@ -45,14 +45,16 @@ impl Compiler<'_> {
                 Home::General { .. } => Ok(()),
                 Home::Vector => Err(format!("${} is a vector register", view.name)),
             },
-            // A function is shown as its address.
-            Expr::Symbol { .. } if matches!(ty.kind(), Kind::Function { .. }) => Ok(()),
-            Expr::At(..) | Expr::Index(..) | Expr::Unary(UnaryOp::Deref, _) => {
+            // A function is shown as its address, but its first byte is fetched with it.
+            Expr::Symbol { .. } if !matches!(ty.kind(), Kind::Function { .. }) => {
+                self.number(expr).map(drop)
+            }
+            Expr::Symbol { .. }
+            | Expr::At(..)
+            | Expr::Index(..)
+            | Expr::Unary(UnaryOp::Deref, _) => {
                 let address = self.own_address(expr)?;
-                match ty.kind() {
-                    Kind::Function { .. } => Ok(()),
-                    _ => self.capture_type(address, &ty),
-                }
+                self.capture_type(address, &ty)
             }
             Expr::Repeat(element, count) => {
                 let size = self.type_of(element)?.size();

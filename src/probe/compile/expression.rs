@@ -117,6 +117,7 @@ impl Compiler<'_> {
                 self.number(b)
             }
             Expr::Cast(ty, operand) | Expr::Reinterpret(ty, operand) => {
+                self.type_of(expr)?;
                 let number = self.decayed(operand)?;
                 self.convert(number, ty)
             }
