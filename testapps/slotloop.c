@@ -1,12 +1,13 @@
 // The yardstick: the least that an int3-and-slot tracer can do, in C.
 //
-//   slotloop [--work OFFSET] [--follow] LOCATION -p PID
-//   slotloop [--work OFFSET] [--follow] LOCATION -- PROGRAM ARGS…
+//   slotloop [--work REGISTER OFFSET] [--follow] LOCATION -p PID
+//   slotloop [--work REGISTER OFFSET] [--follow] LOCATION -- PROGRAM ARGS…
 //
 // LOCATION is a symbol of any mapped file, or 0xADDRESS. Each hit is one stop: waitpid, GETREGS,
 // GETSIGINFO, SETREGS (rip into the slot: the relocated first instruction and a jump back), CONT.
-//   --work OFFSET  reads 47 bytes at $rsi beside it and writes 'a' at $rsi+OFFSET, as the body
-//                  `x/47xb $rsi; set {char}($rsi+OFFSET)=0x61` asks, but prints nothing
+//   --work         also reads 47 bytes at REGISTER (rsi or rsp) and writes 'a' at REGISTER+OFFSET, as
+//                  `x/47xb $rsi` and `set {char}($rsi+OFFSET)=0x61` ask, but prints nothing; by rsi,
+//                  only where the first byte is a message command (0x17 or 0x18) is anything written
 //   --follow       moves the tracer to the target's CPU after a run of hits from there
 // Ends with the target; prints `hits=N`. No care is taken of signals, fork or a clean detach.
 #define _GNU_SOURCE
@@ -211,15 +212,19 @@ static void follow(uint32_t cpu) {
 }
 
 int main(int argc, char **argv) {
-    long work = -1;
+    long offset = 0;
+    const char *work = NULL;
     int following = 0, at = 1;
     for (; at < argc && argv[at][0] == '-' && argv[at][1] == '-'; at++) {
-        if (!strcmp(argv[at], "--work") && at + 1 < argc) work = atol(argv[++at]);
+        if (!strcmp(argv[at], "--work") && at + 2 < argc) {
+            work = argv[++at];
+            offset = atol(argv[++at]);
+        }
         else if (!strcmp(argv[at], "--follow")) following = 1;
         else break;
     }
     if (argc < at + 3) {
-        fputs("usage: slotloop [--work OFFSET] [--follow] LOCATION -p PID | -- PROGRAM ARGS…\n", stderr);
+        fputs("usage: slotloop [--work REGISTER OFFSET] [--follow] LOCATION -p PID | -- PROGRAM ARGS…\n", stderr);
         return 2;
     }
     const char *location = argv[at];
@@ -234,6 +239,7 @@ int main(int argc, char **argv) {
     if (launched) ptrace(PTRACE_CONT, target, 0, 0);
     fprintf(stderr, "slotloop: armed\n");
 
+    const int by_stack = work && !strcmp(work, "rsp");
     uint64_t hits = 0;
     int status, code = 0;
     pid_t tid;
@@ -264,14 +270,14 @@ int main(int argc, char **argv) {
             local[parts] = (struct iovec){&cpu, 4};
             remote[parts++] = (struct iovec){(void *)rseq_cpu(tid), 4};
         }
-        if (work >= 0) {
+        uint64_t base = by_stack ? regs.rsp : regs.rsi;
+        if (work) {
             local[parts] = (struct iovec){message, sizeof message};
-            remote[parts++] = (struct iovec){(void *)regs.rsi, sizeof message};
+            remote[parts++] = (struct iovec){(void *)base, sizeof message};
         }
         if (parts) process_vm_readv(target, local, parts, remote, parts, 0);
-        // 0x17 and 0x18 are the message commands of the two framings; others are left alone.
-        if (work >= 0 && (message[0] == 0x17 || message[0] == 0x18)) {
-            struct iovec byte = {"a", 1}, there = {(void *)(regs.rsi + (uint64_t)work), 1};
+        if (work && (by_stack || message[0] == 0x17 || message[0] == 0x18)) {
+            struct iovec byte = {"a", 1}, there = {(void *)(base + (uint64_t)offset), 1};
             process_vm_writev(target, &byte, 1, &there, 1, 0);
         }
         regs.rip = slot;

@@ -3,6 +3,7 @@
 //   --wait          connected, say `ready PID` and begin when a line comes on stdin
 //   --pause-at N    after N replies print `paused` and wait for a line
 //   --network N     the name of the service's network (trapline)
+//   --rate N        requests a second (unlimited)
 //   --print         each reply's text on a line
 //
 // Last line: replies=N hello=N hallo=N other=N lost=N ms=N. Exit status 0 if none is lost.
@@ -25,6 +26,7 @@ template <typename Predicate> static bool wait_until(Predicate predicate) {
 int main(int argc, char **argv) {
     const unsigned long requests = (unsigned long)number(argc, argv, "--requests", 10000);
     const long pause_at = number(argc, argv, "--pause-at", -1);
+    const long rate = number(argc, argv, "--rate", 0);
     const bool print = flag(argc, argv, "--print");
 
     configure(option(argc, argv, "--network", "trapline"));
@@ -72,6 +74,7 @@ int main(int argc, char **argv) {
         request->set_payload(payload);
         app->send(request);
         connected = wait_until([&] { return replies > i; });
+        if (rate > 0) std::this_thread::sleep_for(std::chrono::nanoseconds(1000000000 / rate));
     }
     std::uint64_t ns = now_ns() - begin - waited;
 
