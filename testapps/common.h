@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -16,7 +17,9 @@ static inline uint64_t now_ns(void) {
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+// Where yama's ptrace_scope is 1, only a parent may attach: these programs let anybody of their user.
 static inline void say_ready(void) {
+    prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
     setvbuf(stdout, NULL, _IOLBF, 0);
     printf("ready %d\n", (int)getpid());
 }
