@@ -84,8 +84,12 @@ pub struct TempFile(PathBuf);
 
 impl TempFile {
     pub fn new(text: &str) -> TempFile {
+        TempFile::bytes(text.as_bytes())
+    }
+
+    pub fn bytes(bytes: &[u8]) -> TempFile {
         let path = std::env::temp_dir().join(unique("trapline-test"));
-        std::fs::write(&path, text).expect("a temporary file");
+        std::fs::write(&path, bytes).expect("a temporary file");
         TempFile(path)
     }
 

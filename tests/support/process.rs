@@ -58,7 +58,7 @@ fn threads(pid: i32) -> Vec<String> {
 /// Signal masks of all threads and the dispositions of the process, as `/proc` shows them.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Signals {
-    blocked: BTreeMap<String, String>,
+    pub blocked: BTreeMap<String, String>,
     ignored: Option<String>,
     caught: Option<String>,
 }
