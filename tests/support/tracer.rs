@@ -27,7 +27,8 @@ impl Tracer {
         Ok(App::spawn(command))
     }
 
-    fn command(self) -> Result<Command, Missing> {
+    /// The command line without its arguments.
+    pub fn command(self) -> Result<Command, Missing> {
         let mut command = match self {
             // Another build, or gdb itself, to try the tests on.
             Tracer::Trapline => match std::env::var_os("TRAPLINE_BIN") {
@@ -36,11 +37,14 @@ impl Tracer {
             },
             Tracer::Gdb => Command::new(gdb()?),
         };
-        // No colors, no pager, no questions to a server, whatever the caller's environment says.
+        // No colors, no pager, no questions to a server, whatever the caller's environment says; and the
+        // two variables that gdb would add to a program's environment, so that stacks begin alike.
         command
             .args(["-nx", "-q"])
             .env("TERM", "dumb")
             .env("LC_ALL", "C.UTF-8")
+            .env("SHELL", "/bin/sh")
+            .envs([("LINES", "24"), ("COLUMNS", "80")])
             .env_remove("DEBUGINFOD_URLS");
         Ok(command)
     }
