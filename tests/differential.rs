@@ -117,13 +117,13 @@ fn without_number(text: &str) -> &str {
     }
 }
 
-/// `x` in all its forms at each address.
+/// `x` in all its forms at each address; without a size it is the last one, which is part of the comparison.
 fn examine(addresses: &[String]) -> Vec<String> {
     let mut commands = Vec::new();
     for address in addresses {
-        for count in ["", "3", "47"] {
+        for count in ["1", "3", "47"] {
             for format in ["x", "d", "u", "o", "t", "z", "a", "c", "f"] {
-                for size in ["b", "h", "w", "g"] {
+                for size in ["", "b", "h", "w", "g"] {
                     commands.push(format!("x/{count}{format}{size} {address}"));
                 }
             }
@@ -138,7 +138,7 @@ fn examine(addresses: &[String]) -> Vec<String> {
 fn instructions(addresses: &[String]) -> Vec<String> {
     addresses
         .iter()
-        .flat_map(|address| ["", "3", "12"].map(|count| format!("x/{count}i {address}")))
+        .flat_map(|address| ["1", "3", "12"].map(|count| format!("x/{count}i {address}")))
         .collect()
 }
 

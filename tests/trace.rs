@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use support::app::{PATIENCE, number};
-use support::{App, Missing, process, test, testapp};
+use support::{App, Missing, process, test, testapp, unique};
 
 fn trace(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_trapline"));
@@ -91,6 +91,30 @@ fn a_condition() {
             some.lines().filter(|line| line.starts_with("n=")).count(),
             threes(&some)
         );
+        Ok(())
+    });
+}
+
+/// A target by name: the exact base name of what it was started as.
+#[test]
+fn attached_by_name() {
+    test(|| {
+        let name = unique("fibon");
+        let link = std::env::temp_dir().join(&name);
+        std::os::unix::fs::symlink(testapp("fibon")?, &link).expect("a link");
+        let mut target = App::start(&link, &["--wait", "--calls", "300"]);
+        let _ = std::fs::remove_file(link);
+        target.expect("ready");
+        let mut tracer = App::spawn(trace(&["-p", &name, "-e", "*Fibon"]));
+        let deadline = Instant::now() + PATIENCE;
+        assert!(
+            process::until(deadline, || !process::changed_text(target.pid()).is_empty()),
+            "no int3 came"
+        );
+        target.send("go");
+        target.succeed();
+        let text = tracer.succeed();
+        assert_eq!(text.matches(": Fibon: (").count(), 300, "{text}");
         Ok(())
     });
 }

@@ -75,7 +75,7 @@ pub fn normalise(text: &str) -> String {
         "[Thread 0x",
         "[LWP ",
     ];
-    let stack = regex::Regex::new(r"0x7ff[0-9a-f]{9}\b").expect("a pattern");
+    let stack = regex::Regex::new(r"0x7fffff[0-9a-f]{6}\b").expect("a pattern");
     let pid = regex::Regex::new(r"\b(process|ready) \d+").expect("a pattern");
     let source = regex::Regex::new(r"^\d+\t.*: No such file or directory\.$").expect("a pattern");
     let lines = text
