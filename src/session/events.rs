@@ -127,7 +127,11 @@ impl Session {
             if self.targets.is_empty() {
                 return Ok(Wake::Ended);
             }
-            if self.limit == Some(0) || self.output.is_closed() || must_end() || until.is_some_and(|u| Instant::now() >= u) {
+            if self.limit == Some(0)
+                || self.output.is_closed()
+                || must_end()
+                || until.is_some_and(|u| Instant::now() >= u)
+            {
                 return Ok(Wake::Interrupted);
             }
             if interrupted() {

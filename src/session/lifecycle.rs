@@ -314,7 +314,7 @@ impl Session {
     /// Shows the hits that are there already.
     pub fn drain(&mut self) {
         use crate::arch::Register;
-use crate::engine::client::Happening;
+        use crate::engine::client::Happening;
         while let Some(keeper) = &mut self.keeper {
             match keeper.next(std::time::Duration::ZERO) {
                 Ok(Some(Happening::Hit(target, record))) => {
