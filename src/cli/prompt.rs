@@ -73,7 +73,7 @@ fn begin(interpreter: &mut Interpreter, options: &Options) -> bool {
     };
     if let Some(program) = &options.program {
         let result = program_path(program)
-            .and_then(|path| running::load(interpreter, Path::new(&path), !options.quiet));
+            .and_then(|path| running::load(interpreter, Path::new(&path), !options.batch));
         note(interpreter, result);
     }
     if !options.arguments.is_empty() {

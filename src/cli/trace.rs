@@ -181,14 +181,13 @@ fn banner(interpreter: &mut Interpreter) {
     }
     for probe in session.probes.iter() {
         let places = match probe.locations.as_slice() {
-            [] => "waits for a library".to_string(),
-            many => many
-                .iter()
-                .map(|l| format!("{:#x}", l.address))
-                .collect::<Vec<_>>()
-                .join(", "),
+            [] => "(nowhere yet: it may be in a library that is loaded later)".to_string(),
+            many => {
+                let list: Vec<_> = many.iter().map(|l| format!("{:#x}", l.address)).collect();
+                format!("at {}", list.join(", "))
+            }
         };
-        eprintln!("  probe {}: {} at {places}", probe.number, probe.spec);
+        eprintln!("  probe {}: {} {places}", probe.number, probe.spec);
     }
 }
 

@@ -44,7 +44,7 @@ fn set(i: &mut Interpreter, call: &Call<'_>, disposition: Disposition) -> Result
     if let Some(condition) = condition {
         check_condition(i, condition)?;
     }
-    let probe = Wanted {
+    let wanted = Wanted {
         origin: Origin::Break,
         spec,
         condition: condition.map(String::from),
@@ -53,7 +53,7 @@ fn set(i: &mut Interpreter, call: &Call<'_>, disposition: Disposition) -> Result
         locations: found,
         missing: None,
     };
-    add(i, probe, true)
+    add(i, wanted, true, call.from_tty)
 }
 
 /// What a new probe is made of.
@@ -67,9 +67,9 @@ struct Wanted {
     missing: Option<String>,
 }
 
-fn add(i: &mut Interpreter, wanted: Wanted, tell: bool) -> Result<(), Error> {
+fn add(i: &mut Interpreter, wanted: Wanted, tell: bool, note: bool) -> Result<(), Error> {
     let mut text = String::new();
-    for location in &wanted.locations {
+    for location in wanted.locations.iter().filter(|_| note) {
         text.extend(i.session.probes.note(location.address));
     }
     let number = i.session.probes.add(|number, place| Probe {
@@ -217,7 +217,7 @@ pub fn trace(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
         locations,
         missing,
     };
-    add(i, wanted, tell)
+    add(i, wanted, tell, false)
 }
 
 /// The numbers in a list; a variable's value is looked up.

@@ -21,13 +21,6 @@ pub fn breakpoints(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// The registers that `info registers` shows without a name, in gdb's order.
-const GENERAL: &[&str] = &[
-    "rax", "rbx", "rcx", "rdx", "rsi", "rdi", "rbp", "rsp", "r8", "r9", "r10", "r11", "r12", "r13",
-    "r14", "r15", "rip", "eflags", "cs", "ss", "ds", "es", "fs", "gs", "fs_base", "gs_base", "k0",
-    "k1", "k2", "k3", "k4", "k5", "k6", "k7",
-];
-
 /// `info registers [NAME…]`
 pub fn registers(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
     if i.session.target().is_none() {
@@ -38,7 +31,9 @@ pub fn registers(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
     let names: Vec<&str> = if named {
         call.arguments.split_ascii_whitespace().collect()
     } else {
-        GENERAL.to_vec()
+        let masks = crate::arch::MASK_REGISTERS;
+        let general = crate::arch::INFO_REGISTERS.into_iter();
+        general.chain(masks).collect()
     };
     for name in names {
         let name = name.strip_prefix('$').unwrap_or(name);
@@ -81,7 +76,7 @@ fn register_line(i: &mut Interpreter, name: &str) -> Result<Option<String>, Erro
                 // Vector registers show all their views, once.
                 format!("{name:<15}{natural}\n")
             } else {
-                format!("{name:<15}{raw:<19}{natural}\n")
+                format!("{name:<15}{raw:<20}{natural}\n")
             }))
         }
         Err(lang::Error::Message(message)) => Err(Error::new(message)),

@@ -54,6 +54,8 @@ pub struct Interpreter {
     pub again: Option<String>,
     /// Bodies of the stop that was presented last, still to run.
     pub due: Vec<Arc<[Node]>>,
+    /// A body runs for a thread that goes on by itself: `continue` ends the body and no more.
+    pub asking: bool,
     /// A command let the target go on.
     pub resumed: bool,
     depth: usize,
@@ -69,6 +71,7 @@ impl Interpreter {
             quit: None,
             again: None,
             due: Vec::new(),
+            asking: false,
             resumed: false,
             depth: 0,
         }
@@ -314,20 +317,28 @@ impl Interpreter {
         tid: crate::engine::protocol::Tid,
         bodies: &[Arc<[Node]>],
     ) -> Result<(), Error> {
+        let was = std::mem::replace(&mut self.asking, true);
+        let result = self.asked_bodies(bodies);
+        self.asking = was;
+        if result.is_err() && !self.session.targets.is_empty() {
+            self.session.stand(0)?;
+            return result;
+        }
+        self.session.resume_thread(tid)
+    }
+
+    fn asked_bodies(&mut self, bodies: &[Arc<[Node]>]) -> Result<(), Error> {
         for body in bodies {
-            let end = body
-                .iter()
-                .position(|node| matches!(node, Node::Simple(line) if is_continue(&line.text)))
-                .unwrap_or(body.len());
-            if let Err(error) = self.body(&body[..end]) {
+            self.resumed = false;
+            if let Err(error) = self.body(body) {
                 if self.session.settings.strict {
-                    self.session.stand(0)?;
                     return Err(error);
                 }
                 self.session.output.print(&format!("{error}\n"));
+                self.session.count_fault();
             }
         }
-        self.session.resume_thread(tid)
+        Ok(())
     }
 
     /// Asks; off a terminal the answer is yes and is printed.
@@ -369,11 +380,6 @@ impl Interpreter {
             Next::End | Next::Interrupted => Ok(false),
         }
     }
-}
-
-fn is_continue(text: &str) -> bool {
-    use crate::lang::script::Resolver;
-    matches!(NAMES.resolve(text), Some(("continue", _)))
 }
 
 /// A block that cannot be.

@@ -76,6 +76,10 @@ pub fn start(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
 /// `continue [N]`
 pub fn continue_(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
     i.session.need_target()?;
+    if i.asking {
+        i.resumed = true;
+        return Ok(());
+    }
     if !call.arguments.is_empty() {
         let count = super::data::number(i, call.arguments)? as i64;
         let at = i.session.stopped_at();

@@ -29,7 +29,7 @@ pub(crate) struct Conversion {
 }
 
 /// Widths and precisions are cut to this: nobody reads more, and a script must not eat the memory.
-const WIDTH_MAX: usize = 64 * 1024;
+const WIDTH_MAX: usize = u16::MAX as usize;
 
 impl Conversion {
     /// `%d` and its kin of the low `bytes` of `value`.

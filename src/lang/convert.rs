@@ -82,7 +82,6 @@ pub(super) fn cast(
     }
     let value = match value.ty().kind() {
         Kind::Array { vector: false, .. } if matches!(ty.kind(), Kind::Array { .. }) => value,
-        Kind::Array { vector: false, .. } if value.address().is_none() => value,
         _ => decay(value)?,
     };
     let from = value.ty().clone();

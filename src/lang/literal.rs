@@ -60,16 +60,10 @@ pub(super) fn integer(text: &str) -> Result<(u64, Type), Error> {
         .find(|c: char| !c.is_digit(radix))
         .unwrap_or(digits.len());
     let (digits, suffix) = digits.split_at(end);
-    let (unsigned, long) = match suffix {
-        "" => (false, 0),
-        "u" => (true, 0),
-        "l" => (false, 1),
-        "ul" | "lu" => (true, 1),
-        "ll" => (false, 2),
-        "ull" | "llu" => (true, 2),
-        _ => return Err(invalid(text)),
-    };
-    if digits.is_empty() {
+    // gdb takes any number of either letter.
+    let unsigned = suffix.contains('u');
+    let long = suffix.matches('l').count();
+    if digits.is_empty() || !suffix.trim_matches(['u', 'l']).is_empty() {
         return Err(invalid(text));
     }
     let value = u64::from_str_radix(digits, radix)
@@ -79,7 +73,7 @@ pub(super) fn integer(text: &str) -> Result<(u64, Type), Error> {
 
 /// C's rule: the first type that holds the value; unsigned ones only with `u`, or where the
 /// literal is not decimal. A decimal one that no signed type holds is `unsigned long`.
-fn integer_type(value: u64, decimal: bool, unsigned: bool, long: u8) -> Type {
+fn integer_type(value: u64, decimal: bool, unsigned: bool, long: usize) -> Type {
     let signed_too = !unsigned;
     let unsigned_too = unsigned || !decimal;
     if long == 0 {
@@ -92,8 +86,8 @@ fn integer_type(value: u64, decimal: bool, unsigned: bool, long: u8) -> Type {
     }
     let signed = signed_too && value <= i64::MAX as u64;
     let name = match (long, signed) {
-        (2, true) => "long long",
-        (2, false) => "unsigned long long",
+        (2.., true) => "long long",
+        (2.., false) => "unsigned long long",
         (_, true) => "long",
         (_, false) => "unsigned long",
     };

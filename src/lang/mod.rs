@@ -27,6 +27,8 @@ pub(crate) use scope::{Scope, ScopeError, Symbol, SymbolKind, Unreadable};
 pub(crate) use types::{Kind, Type};
 pub(crate) use value::{Place, Value};
 
+#[cfg(test)]
+mod against_gdb;
 mod big;
 mod convert;
 pub(crate) mod eval;
@@ -35,6 +37,8 @@ pub(crate) mod format;
 pub(crate) mod format_string;
 mod lexer;
 mod literal;
+#[cfg(test)]
+mod no_panic;
 pub(crate) mod number;
 mod operate;
 pub(crate) mod parse;
@@ -43,7 +47,7 @@ pub(crate) mod place;
 pub(crate) mod registers;
 
 pub(crate) use eval::{evaluate, type_of};
-pub(crate) use format::{format_scalar, print_value, symbolic};
+pub(crate) use format::{format_scalar, linkage_symbolic, print_value, symbolic};
 pub(crate) use operate::{common, promoted};
 pub(crate) use parse::{parse, parse_argument, parse_type};
 

@@ -13,6 +13,9 @@ pub(crate) fn to_i128(bytes: &[u8], ty: &Type) -> Result<i128, Error> {
             let layout = Layout::of(ty).ok_or_else(not_a_number)?;
             Ok(float::to_integer(bytes, layout))
         }
+        _ if ty.is_integral() && bytes.len() > 8 => Err(Error::new(
+            "That operation is not available on integers of more than 8 bytes.",
+        )),
         _ if ty.is_integral() || matches!(ty.kind(), Kind::Pointer(_) | Kind::Reference(_)) => {
             Ok(extend(bytes, ty.is_signed()))
         }
@@ -48,8 +51,8 @@ pub(crate) fn as_address(value: &Value, scope: &dyn Scope) -> Result<u64, Error>
 /// See [`Value::is_true`].
 pub(crate) fn is_true(value: &Value, scope: &dyn Scope) -> Result<bool, Error> {
     match value.ty().kind() {
-        Kind::Array { vector: false, .. } | Kind::Function { .. } if value.address().is_some() => {
-            Ok(value.address() != Some(0))
+        Kind::Array { vector: false, .. } | Kind::Function { .. } => {
+            Ok(super::convert::decay(value.clone())?.address() != Some(0))
         }
         Kind::Float => {
             let bytes = value.bytes(scope)?;

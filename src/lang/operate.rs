@@ -154,6 +154,7 @@ pub(super) fn binary(
         Add => x.wrapping_add(y),
         Sub => x.wrapping_sub(y),
         Mul => x.wrapping_mul(y),
+        Div | Rem if right == 0 && typing => return Ok(unknown(to)),
         Div | Rem if right == 0 => return Err(Error::DivisionByZero),
         Div => left.wrapping_div(right) as u128,
         Rem => left.wrapping_rem(right) as u128,

@@ -260,6 +260,9 @@ impl<'a> Parser<'a> {
             let address = self.unary()?;
             return self.node(Expr::At(ty, Box::new(address)));
         }
+        if self.is("}") {
+            return Err(Error::new("bad array bounds (0, -1)"));
+        }
         let mut elements = vec![self.expression(ASSIGN)?];
         while self.eat(",")? {
             elements.push(self.expression(ASSIGN)?);

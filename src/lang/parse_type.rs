@@ -114,7 +114,7 @@ impl Words {
 pub(super) fn starts_type(word: &str) -> bool {
     matches!(
         word,
-        "const" | "volatile" | "signed" | "unsigned" | "struct" | "union" | "enum" | "class"
+        "const" | "volatile" | "signed" | "unsigned" | "struct" | "union" | "enum"
     ) || by_name(word).is_some()
 }
 
@@ -141,7 +141,7 @@ impl Parser<'_> {
         let mut words = Words::default();
         let mut any = false;
         while let Token::Name(word) = &self.token {
-            if matches!(word.as_str(), "struct" | "union" | "enum" | "class") && !any {
+            if matches!(word.as_str(), "struct" | "union" | "enum") && !any {
                 return self.tagged();
             }
             if !words.take(word) {
@@ -164,11 +164,6 @@ impl Parser<'_> {
         self.advance()?;
         let Token::Name(name) = self.token.clone() else {
             return Err(self.syntax_error());
-        };
-        let tag = if tag == "class" {
-            "struct".to_owned()
-        } else {
-            tag
         };
         Err(Error::new(format!("No {tag} type named {name}.")))
     }
@@ -281,7 +276,6 @@ fn is_keyword(word: &str) -> bool {
             | "struct"
             | "union"
             | "enum"
-            | "class"
     )
 }
 

@@ -128,9 +128,7 @@ fn format_argument(
             byte => conversion.string(&[byte]),
         }),
         Class::WideChar => {
-            if value.ty().size() != 4
-                || !matches!(value.ty().kind(), Kind::Int { .. } | Kind::Char { .. })
-            {
+            if value.ty().own_name() != Some("wchar_t") {
                 return Err(Error::new("expected wchar_t argument for %lc"));
             }
             let c = char::from_u32(to_long(value, scope)? as u32).unwrap_or('?');

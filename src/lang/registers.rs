@@ -124,15 +124,18 @@ fn mxcsr() -> Type {
 
 /// The views of an SSE (`times` 1) or AVX (2) register, as gdb's union has them.
 fn vector_union(times: u64, uint128: &Type) -> Type {
-    let bfloat = Type::named("bfloat16", 2, Kind::Float);
-    let half = Type::named("half", 2, Kind::Float);
-    let float = Type::named("float", 4, Kind::Float);
+    let float =
+        |name, own, size| Type::named(if times == 1 { own } else { name }, size, Kind::Float);
+    let bfloat = float("bfloat16", "builtin_type_bfloat16", 2);
+    let half = float("half", "builtin_type_ieee_half", 2);
+    let single = float("float", "builtin_type_ieee_single", 4);
+    let double = float("double", "builtin_type_ieee_double", 8);
     let integer = |name, size| Type::integer(name, size, true);
     let views = [
         ("bfloat16", "bf16", bfloat, 8),
         ("half", "h", half, 8),
-        ("float", "f", float, 4),
-        ("double", "d", Type::double(), 2),
+        ("float", "f", single, 4),
+        ("double", "d", double, 2),
         ("int8", "i8", integer("int8_t", 1), 16),
         ("int16", "i16", integer("int16_t", 2), 8),
         ("int32", "i32", integer("int32_t", 4), 4),

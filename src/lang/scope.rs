@@ -86,9 +86,16 @@ pub(crate) trait Scope {
     /// `<name+off>`: demangled with parameters.
     fn symbol_at(&self, address: u64) -> Option<(String, u64)>;
 
-    /// Whether any symbol table is loaded (it decides between two texts for an unknown name).
+    /// As [`Scope::symbol_at`] with the name as the linker knows it, mangled: gdb prints it in
+    /// `print/a`, `x/a` and `x/i` (its `print asm-demangle` is off).
+    fn linkage_symbol_at(&self, address: u64) -> Option<(String, u64)> {
+        self.symbol_at(address)
+    }
+
+    /// Whether any module has debug info, which decides between two texts for an unknown name.
+    /// gdb usually has some as soon as the C library is there.
     fn has_symbols(&self) -> bool {
-        true
+        self.registers().is_some()
     }
 
     /// A convenience variable, without its `$`; `None` is void.

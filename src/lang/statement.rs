@@ -5,7 +5,7 @@
 
 use std::io::Write;
 
-use super::examine::{Disassemble, ExamineState, Failure, Spec, address_of, examine};
+use super::examine::{Disassemble, ExamineState, Failure, Spec, address_of, check_letter, examine};
 use super::hexdump::hexdump;
 use super::printf::Printf;
 use super::script::Position;
@@ -125,10 +125,7 @@ pub(crate) fn parse_statement(
     arguments: &str,
     scope: &dyn Scope,
 ) -> Result<Option<Statement>, Error> {
-    let arguments = match name {
-        "echo" => arguments,
-        _ => arguments.trim_end_matches([' ', '\t']),
-    };
+    let arguments = arguments.trim_end_matches([' ', '\t']);
     Ok(Some(match name {
         "print" | "inspect" => parse_print(arguments, false, scope)?,
         "call" => parse_print(arguments, true, scope)?,
@@ -391,12 +388,14 @@ fn print(
     let value = value.for_history(context.scope)?;
     let number = context.scope.push_history(value.clone());
     write!(context.out, "${number} = ")?;
+    check_letter(letter)?;
     let text = print_value(&value, letter, context.scope)?;
     writeln!(context.out, "{text}")?;
     Ok(())
 }
 
 fn output(value: &Value, letter: Option<char>, context: &mut Context) -> Result<(), Failure> {
+    check_letter(letter)?;
     let text = print_value(value, letter, context.scope)?;
     write!(context.out, "{text}")?;
     Ok(())

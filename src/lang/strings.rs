@@ -100,9 +100,9 @@ pub(crate) fn text_at(
     let fetched = fetch(scope, address, width);
     let zero = |unit: &[u8]| unit.iter().all(|byte| *byte == 0);
     let ended = fetched.bytes.rchunks(width).next().is_some_and(zero);
-    // gdb looks whether the string goes on, but at its first character.
-    let first = read_available(scope, address, width);
-    let cut = !ended && first.len() == width && !zero(&first);
+    let behind = address.wrapping_add(fetched.bytes.len() as u64);
+    let next = read_available(scope, behind, width);
+    let cut = !ended && next.len() == width && !zero(&next);
     let mut text = String::new();
     if !fetched.failed || !fetched.bytes.is_empty() {
         text = quoted(&fetched.bytes, width, cut, charset);
@@ -148,7 +148,7 @@ struct Writer {
     out: String,
     width: usize,
     charset: Charset,
-    /// The last thing was a numeric escape, which a digit behind it would change.
+    /// The last thing was a hexadecimal escape, which a digit behind it would change.
     escaped: bool,
 }
 
@@ -157,17 +157,23 @@ impl Writer {
         let mut rest = bytes;
         let (mut open, mut first) = (false, true);
         while !rest.is_empty() {
-            let (piece, length) = self.decode(rest);
-            let raw = &rest[..length];
+            let (piece, length) = self.next(rest);
+            let raw = match piece {
+                Piece::Incomplete => &rest[rest.len() - length..],
+                _ => &rest[..length],
+            };
             let mut count = 1;
             if piece != Piece::Incomplete {
                 while rest[count * length..].starts_with(raw)
-                    && self.decode(&rest[count * length..]).0 == piece
+                    && self.next(&rest[count * length..]).0 == piece
                 {
                     count += 1;
                 }
             }
-            rest = &rest[count * length..];
+            rest = match piece {
+                Piece::Incomplete => &[],
+                _ => &rest[count * length..],
+            };
             let single = piece != Piece::Incomplete && count <= REPEATS;
             if open && !single {
                 self.out.push('"');
@@ -194,6 +200,19 @@ impl Writer {
         }
         if open {
             self.out.push('"');
+        }
+    }
+
+    /// The next piece of `bytes`, which are not empty, and its length. gdb loses the character in
+    /// front of an incomplete one: its converter reports the error instead.
+    fn next(&self, bytes: &[u8]) -> (Piece, usize) {
+        let (piece, length) = self.decode(bytes);
+        let rest = &bytes[length..];
+        match piece {
+            Piece::Char(_) if !rest.is_empty() && self.decode(rest).0 == Piece::Incomplete => {
+                (Piece::Incomplete, rest.len())
+            }
+            _ => (piece, length),
         }
     }
 
@@ -246,7 +265,7 @@ impl Writer {
             '\r' => self.out.push_str("\\r"),
             '\t' => self.out.push_str("\\t"),
             '\u{b}' => self.out.push_str("\\v"),
-            _ if self.is_printable(c) && !(after_escape && c.is_ascii_digit()) => {
+            _ if self.is_printable(c) && !(after_escape && c.is_ascii_hexdigit()) => {
                 if c == quote || c == '\\' {
                     self.out.push('\\');
                 }
@@ -262,19 +281,37 @@ impl Writer {
             wide[..unit.len()].copy_from_slice(unit);
             match u32::from_le_bytes(wide) {
                 value @ 0..=0o777 => self.out.push_str(&format!("\\{value:03o}")),
-                value => self.out.push_str(&format!("\\x{value:x}")),
+                value => {
+                    self.out.push_str(&format!("\\x{value:x}"));
+                    self.escaped = true;
+                }
             }
         }
-        self.escaped = true;
     }
 
     fn is_printable(&self, c: char) -> bool {
         match self.charset {
             _ if c.is_ascii() => !c.is_ascii_control(),
             Charset::Ascii => false,
-            // The standard library escapes what has no glyph.
-            Charset::Utf8 => c.escape_debug().len() == 1,
+            Charset::Utf8 => is_printable(c),
         }
+    }
+}
+
+/// As glibc's `iswprint`: all that is assigned but controls and line separators.
+fn is_printable(c: char) -> bool {
+    match c {
+        '\u{2028}' | '\u{2029}' => false,
+        // Format characters, private use and blanks, which the standard library escapes.
+        '\u{ad}' | '\u{600}'..='\u{605}' | '\u{61c}' | '\u{6dd}' | '\u{70f}' | '\u{8e2}' => true,
+        '\u{a0}' | '\u{1680}' | '\u{180e}' | '\u{2000}'..='\u{200f}' | '\u{202a}'..='\u{202f}' => {
+            true
+        }
+        '\u{205f}'..='\u{2064}' | '\u{2066}'..='\u{206f}' | '\u{3000}' | '\u{feff}' => true,
+        '\u{fff9}'..='\u{fffb}' | '\u{e0020}'..='\u{e007f}' => true,
+        '\u{e000}'..='\u{f8ff}' | '\u{f0000}'..='\u{ffffd}' | '\u{100000}'..='\u{10fffd}' => true,
+        // Behind another character, since it escapes what combines at a start.
+        _ => ['a', c].iter().collect::<String>().escape_debug().count() == 2,
     }
 }
 
@@ -305,7 +342,7 @@ mod tests {
     #[test]
     fn escapes_and_runs_are_gdb_s() {
         assert_eq!(shown(b"\0"), r#""""#);
-        assert_eq!(shown(b"a\"\\\n\x1b1\x7f\0"), r#""a\"\\\n\033\061\177""#);
+        assert_eq!(shown(b"a\"\\\n\x1b1\x7f\0"), r#""a\"\\\n\0331\177""#);
         let mut runs = vec![b'x'; 100];
         runs.extend([b'y'; 30]);
         runs.extend(b"ab");
@@ -327,7 +364,7 @@ mod tests {
         );
         assert_eq!(shown(b"a\xff\xfeb"), r#""a\377\376b""#);
         assert_eq!(
-            shown(b"a\xe2\x82"),
+            shown(b"aa\xe2\x82"),
             r#""a", <incomplete sequence \342\202>"#
         );
         let wide: Vec<u8> = [b'w' as u32, 0x1f600, 0x11_0000]

@@ -387,7 +387,13 @@ impl Type {
     fn declare(&self, inside: String) -> String {
         if let Some(name) = &self.0.name {
             let words = self.0.qualifiers.words();
-            let parts = [words.unwrap_or(""), name, inside.as_str()];
+            let tag = match self.kind() {
+                Kind::Aggregate { union: true, .. } => "union",
+                Kind::Aggregate { .. } => "struct",
+                Kind::Enum { .. } => "enum",
+                _ => "",
+            };
+            let parts = [words.unwrap_or(""), tag, name, inside.as_str()];
             let parts: Vec<&str> = parts.into_iter().filter(|p| !p.is_empty()).collect();
             return parts.join(" ");
         }
@@ -412,6 +418,7 @@ impl Type {
             } => {
                 let count = count.map(|n| n.to_string()).unwrap_or_default();
                 let tail = match vector {
+                    true if inside.is_empty() => format!("__attribute__ ((vector_size({count})))"),
                     true => format!(" __attribute__ ((vector_size({count})))"),
                     false => format!("[{count}]"),
                 };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use super::breakpoint::{Disposition, Probe};
+use super::breakpoint::{Disposition, Origin, Probe};
 use super::sites::INTERNAL;
 use super::view::Names;
 use super::{Session, engine_error, process, signals};
@@ -127,7 +127,11 @@ impl Session {
             if self.targets.is_empty() {
                 return Ok(Wake::Ended);
             }
-            if self.output.is_closed() || must_end() || until.is_some_and(|u| Instant::now() >= u) {
+            if self.limit == Some(0)
+                || self.output.is_closed()
+                || must_end()
+                || until.is_some_and(|u| Instant::now() >= u)
+            {
                 return Ok(Wake::Interrupted);
             }
             if interrupted() {
@@ -284,6 +288,7 @@ impl Session {
         match stop.reason {
             Reason::Probe { probe, .. } if probe == INTERNAL => {
                 self.libraries_changed(index)?;
+                self.return_from_linker(index, stop.tid);
                 self.pass_by(index, stop.tid, all_stand)?;
                 Ok(None)
             }
@@ -327,13 +332,18 @@ impl Session {
         };
         let asks = hit
             .iter()
-            .all(|n| self.probes.get(*n).is_some_and(super::plan::continues));
+            .all(|n| self.probes.get(*n).is_some_and(super::plan::continues))
+            || self.show.never_stops();
         if !asks {
             self.stand(index)?;
             self.announce_threads(index);
         }
         self.targets[index].selected = stop.tid;
-        self.banner(index, stop.tid, first, &hit);
+        if self.show.never_stops() || !self.is_break(first) {
+            self.trace_line(index, stop.tid, first);
+        } else {
+            self.banner(index, stop.tid, first, &hit);
+        }
         let bodies = self.take_bodies(&hit);
         Ok(Some(if asks {
             Wake::Ask {
@@ -343,6 +353,12 @@ impl Session {
         } else {
             Wake::Stopped(bodies)
         }))
+    }
+
+    fn is_break(&self, number: u32) -> bool {
+        self.probes
+            .get(number)
+            .is_some_and(|p| p.origin == Origin::Break)
     }
 
     /// The stopping probes whose condition holds on that thread.
@@ -373,6 +389,19 @@ impl Session {
             .collect()
     }
 
+    /// A body that the front ran ended in an error: counted with the probe where the thread is.
+    pub fn count_fault(&mut self) {
+        if let (Some(number), Some(keeper)) = (self.stopped_at(), &self.keeper)
+            && let Some(probe) = self.probes.get(number)
+        {
+            keeper
+                .counters()
+                .probe(probe.place)
+                .faults
+                .fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
     /// Evaluates a condition on a stopped thread; one that fails counts as true, as in gdb.
     fn condition_holds(&mut self, number: u32, tid: Tid) -> bool {
         let Some(condition) = self.probes.get(number).and_then(|p| p.condition.clone()) else {
@@ -382,6 +411,16 @@ impl Session {
             let expr = lang::parse(&condition, view)?;
             lang::evaluate(&expr, view)?.is_true(view)
         });
+        if let (Ok(false), Some(keeper), Some(probe)) =
+            (&holds, &self.keeper, self.probes.get(number))
+        {
+            // The keeper counted a pass whose condition it could not look at.
+            keeper
+                .counters()
+                .probe(probe.place)
+                .hits
+                .fetch_sub(1, Ordering::Relaxed);
+        }
         holds.unwrap_or_else(|error| {
             self.output.complain(&format!(
                 "Error in testing condition for breakpoint {number}:\n{error}"

@@ -9,9 +9,10 @@ use super::images::Images;
 use super::sites::{INTERNAL, Site};
 use super::threads::Threads;
 use super::{Session, Target, engine_error, process, settings, signals};
+use crate::arch::Register;
 use crate::engine::client::{EngineError, Started};
 use crate::engine::protocol::{
-    Call, Failure, Launch, SignalPolicy, SiteId, SiteProbe, SiteSpec, Then,
+    Call, Failure, Launch, SignalPolicy, SiteId, SiteProbe, SiteSpec, Then, Tid,
 };
 use crate::error::{Error, fail};
 use crate::probe::program::{Op, Program};
@@ -137,6 +138,9 @@ impl Session {
             thread.announced |= !launched;
         }
         let selected = leader.unwrap_or(crate::engine::protocol::Tid(started.pid));
+        for thread in threads.iter_mut() {
+            thread.learn_name(started.pid);
+        }
         self.targets.push(Target {
             id: started.target,
             pid: started.pid,
@@ -224,6 +228,33 @@ impl Session {
         }
     }
 
+    /// The linker's function for debuggers only returns: the front does that for the thread, so
+    /// that no slot is mapped among the libraries and their addresses stay what they would be.
+    pub(super) fn return_from_linker(&mut self, index: usize, tid: Tid) {
+        const ENDBR64: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
+        const RET: u8 = 0xc3;
+        let target = &self.targets[index];
+        let id = target.id;
+        let Some(mut registers) = target.threads.get(tid).and_then(|t| t.registers.clone()) else {
+            return;
+        };
+        let code = target.images.code(registers.pc());
+        let first = code.strip_prefix(&ENDBR64).unwrap_or(&code).first();
+        if first != Some(&RET) {
+            return;
+        }
+        let Ok(keeper) = self.keeper() else {
+            return;
+        };
+        let mut word = [0; 8];
+        if keeper.read(id, registers.sp(), &mut word).is_ok() {
+            registers.set(Register::Rip, u64::from_le_bytes(word));
+            registers.set(Register::Rsp, registers.sp().wrapping_add(8));
+            // Where this is refused the thread passes the site like any other.
+            let _ = keeper.set_registers(id, tid, *registers);
+        }
+    }
+
     /// The dynamic linker has mapped or unmapped something.
     pub(super) fn libraries_changed(&mut self, index: usize) -> Result<(), Error> {
         let before = self.targets[index].images.modules.loaded().len();
@@ -282,6 +313,7 @@ impl Session {
 
     /// Shows the hits that are there already.
     pub fn drain(&mut self) {
+        use crate::arch::Register;
         use crate::engine::client::Happening;
         while let Some(keeper) = &mut self.keeper {
             match keeper.next(std::time::Duration::ZERO) {

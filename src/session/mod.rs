@@ -19,7 +19,6 @@ pub(crate) mod sites;
 pub(crate) mod threads;
 pub(crate) mod variables;
 pub(crate) mod view;
-mod xsave;
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};

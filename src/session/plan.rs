@@ -1,13 +1,19 @@
 //! How a probe runs at its sites: by a program in the keeper, or by asking the front.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use super::Session;
 use super::breakpoint::{Origin, Probe};
+use super::variables::Variables;
+use super::view::{Names, View};
 use crate::engine::protocol::Then;
 use crate::lang::script::{Node, Resolver};
 use crate::lang::statement::Command;
+use crate::lang::{self, Expr, Type, body};
+use crate::probe::compile::{self, Source};
 use crate::probe::program::{Op, Program};
+use crate::record::shared::Counters;
 
 /// How one probe runs.
 #[derive(Debug, Clone, PartialEq)]
@@ -71,28 +77,143 @@ pub fn is_silent(probe: &Probe) -> bool {
     }
 }
 
-impl Session {
-    /// Decides how a probe runs.
-    pub fn plan(&mut self, probe: &Probe) -> Plan {
-        Plan {
-            program: Program {
-                ops: vec![Op::Hit],
-                ..Program::default()
-            },
-            then: Then::Stop,
-            condition_compiled: probe.condition.is_none(),
-            asks: None,
-            commands: Arc::default(),
+/// A plan that leaves everything to the front.
+fn stopping(parsed: Parsed, asks: Option<String>) -> Plan {
+    Plan {
+        program: Program {
+            ops: vec![Op::Hit],
+            ..Program::default()
+        },
+        then: Then::Stop,
+        condition_compiled: matches!(parsed.condition, Ok(None)),
+        asks,
+        commands: parsed.body.unwrap_or_default().into(),
+    }
+}
+
+fn parse(probe: &Probe, view: &View<'_>) -> Parsed {
+    let condition = match &probe.condition {
+        None => Ok(None),
+        Some(text) => lang::parse(text, view).map(Some).map_err(|e| e.to_string()),
+    };
+    let nodes = probe.body.as_deref().unwrap_or_default();
+    let (_, nodes) = body::strip_silent(nodes);
+    let body = body::parse_body(nodes, &crate::command::NAMES, view).map_err(|e| e.to_string());
+    Parsed { condition, body }
+}
+
+fn make(
+    probe: &Probe,
+    parsed: Parsed,
+    entry: bool,
+    strict: bool,
+    view: &View<'_>,
+    sharing: &mut Sharing<'_>,
+) -> Plan {
+    let condition = match &parsed.condition {
+        Ok(condition) => condition.as_ref(),
+        Err(error) => {
+            let error = error.clone();
+            return stopping(parsed, Some(error));
         }
+    };
+    let mut asks = None;
+    if continues(probe) {
+        let compiled = match &parsed.body {
+            Ok(_) if strict => Err("compat is strict".into()),
+            Err(error) => Err(error.clone()),
+            Ok(commands) => {
+                let source = Source {
+                    condition,
+                    body: commands,
+                    continues: probe.origin == Origin::Trace,
+                    entry,
+                };
+                compile::compile(&source, view, sharing).map_err(|why| why.to_string())
+            }
+        };
+        match compiled {
+            Ok(program) => {
+                return Plan {
+                    program,
+                    then: Then::Continue,
+                    condition_compiled: true,
+                    asks: None,
+                    commands: parsed.body.unwrap_or_default().into(),
+                };
+            }
+            Err(why) => asks = Some(why),
+        }
+    }
+    let source = Source {
+        condition,
+        body: &[],
+        continues: true,
+        entry,
+    };
+    match compile::compile(&source, view, sharing) {
+        Ok(program) => Plan {
+            program,
+            condition_compiled: true,
+            ..stopping(parsed, asks)
+        },
+        Err(why) => {
+            let why = asks.unwrap_or_else(|| why.to_string());
+            stopping(parsed, Some(why))
+        }
+    }
+}
+
+/// Gives variables their shared places while a program is compiled.
+struct Sharing<'a> {
+    variables: &'a mut Variables,
+    counters: &'a Counters,
+}
+
+impl compile::Variables for Sharing<'_> {
+    fn share(&mut self, name: &str, ty: &Type) -> Option<u16> {
+        let shared = self.variables.share(name, ty, self.counters)?;
+        (shared.ty == *ty).then_some(shared.index)
+    }
+}
+
+/// What a probe's text means where it is.
+struct Parsed {
+    /// `Err`: it does not parse there; the front says so at the stop.
+    condition: Result<Option<Expr>, String>,
+    body: Result<Vec<Command>, String>,
+}
+
+impl Session {
+    /// Decides how a probe runs at an address of a target.
+    pub fn plan(&mut self, index: usize, probe: &Probe, address: u64) -> Plan {
+        let entry = self.targets.get(index).is_some_and(|target| {
+            let symbol = target.images.symbol_at(address);
+            symbol.is_none_or(|(_, offset)| offset == 0)
+        });
+        let mut variables = self.variables.clone();
+        let strict = self.settings.strict;
+        let plan = self.with_view(|view, _| {
+            let parsed = parse(probe, view);
+            let keeper = view.keeper.as_ref().map(RefCell::borrow);
+            let Some(keeper) = &keeper else {
+                return stopping(parsed, Some("there is no process yet".into()));
+            };
+            let mut sharing = Sharing {
+                variables: &mut variables,
+                counters: keeper.counters(),
+            };
+            make(probe, parsed, entry, strict, view, &mut sharing)
+        });
+        self.variables = variables;
+        plan
     }
 
     /// What `maint print program` prints.
     pub fn program_text(&mut self, probe: &Probe) -> String {
-        let plan = self.plan(probe);
-        let mut out = String::new();
-        for (at, op) in plan.program.ops.iter().enumerate() {
-            out.push_str(&format!("{at:4}  {op:?}\n"));
-        }
+        let address = probe.locations.first().map_or(0, |l| l.address);
+        let plan = self.plan(0, probe, address);
+        let mut out = plan.program.to_string();
         out.push_str(match plan.then {
             Then::Continue => "then the program goes on\n",
             Then::Stop => "then the thread stops\n",

@@ -12,7 +12,7 @@ use crate::arch::{self, Registers};
 use crate::engine::protocol::Tid;
 use crate::lang::statement::{Command, Context, Flow, run_body};
 use crate::probe::program::Fault;
-use crate::record::wire::Record;
+use crate::record::wire::{Header, Record};
 use crate::record::{Hit, HitFault, ProbeSummary, Summary, json, text};
 
 /// How hits are shown.
@@ -81,6 +81,39 @@ impl Session {
         if probe.disposition == Disposition::Delete {
             self.delete(probe.number);
         }
+    }
+
+    /// The line of a hit that the front was asked about: its registers are those of the thread.
+    pub fn trace_line(&mut self, index: usize, tid: Tid, number: u32) {
+        let (Some(registers), Some(probe)) =
+            (self.registers(tid), self.probes.get(number).cloned())
+        else {
+            return;
+        };
+        let now = |clock| {
+            let time = nix::time::clock_gettime(clock).ok();
+            time.map_or(0, |t| {
+                t.tv_sec() as u64 * 1_000_000_000 + t.tv_nsec() as u64
+            })
+        };
+        let record = Record {
+            header: Header {
+                mono_ns: now(nix::time::ClockId::CLOCK_MONOTONIC),
+                wall_ns: now(nix::time::ClockId::CLOCK_REALTIME),
+                pid: self.targets[index].pid,
+                tid: tid.0,
+                cpu: None,
+                site: 0,
+                probe: probe.place,
+                hit: true,
+                command: 0,
+                fault: None,
+                registers: *registers,
+            },
+            segments: Vec::new(),
+        };
+        let hit = self.hit(index, &probe, &record, Vec::new(), None, &[]);
+        self.print_hit(&hit);
     }
 
     fn print_hit(&mut self, hit: &Hit) {
@@ -215,7 +248,7 @@ impl Session {
             wall_ns: header.wall_ns,
             pid: header.pid as u32,
             tid: header.tid as u32,
-            comm: process::thread_name(header.pid, header.tid),
+            comm: self.comm(index, header.pid, Tid(header.tid)),
             cpu: header.cpu,
             probe: probe.number,
             site,
@@ -230,6 +263,22 @@ impl Session {
                 .map(String::from)
                 .collect(),
             fault,
+        }
+    }
+
+    /// The name of a thread, or what its process runs if it is gone.
+    fn comm(&self, index: usize, pid: i32, tid: Tid) -> String {
+        let target = &self.targets[index];
+        let known = target.threads.get(tid).map(|t| t.name.clone());
+        let name = process::thread_name(pid, tid.0);
+        match (name.is_empty(), known) {
+            (false, _) => name,
+            (true, Some(known)) if !known.is_empty() => known,
+            _ => {
+                let file = target.program.file_name().unwrap_or_default();
+                // As the kernel cuts it (TASK_COMM_LEN).
+                file.to_string_lossy().chars().take(15).collect()
+            }
         }
     }
 

@@ -156,7 +156,7 @@ impl Session {
                 let Some(probe) = self.probes.get(number).cloned() else {
                     continue;
                 };
-                let plan = self.plan(&probe);
+                let plan = self.plan(index, &probe, address);
                 probes.push(SiteProbe {
                     probe: probe.place,
                     program: plan.program.clone(),

@@ -17,6 +17,8 @@ pub struct Thread {
     pub announced: bool,
     /// Why it stands, where it stands on its own.
     pub reason: Option<Reason>,
+    /// Its name when it was looked at last: the process may have ended before a hit is shown.
+    pub name: String,
     /// Its registers, as long as it stands and nobody changed them.
     pub registers: Option<Box<Registers>>,
 }
@@ -27,6 +29,14 @@ impl Thread {
         match self.handle {
             Some(handle) if handle != 0 => format!("Thread {handle:#x} (LWP {})", self.tid.0),
             _ => format!("LWP {}", self.tid.0),
+        }
+    }
+
+    /// Looks its name up, as long as it has one.
+    pub fn learn_name(&mut self, pid: i32) {
+        let name = process::thread_name(pid, self.tid.0);
+        if !name.is_empty() {
+            self.name = name;
         }
     }
 
@@ -67,6 +77,7 @@ impl Threads {
             // The first one is the program itself.
             announced: self.born == 1,
             reason: None,
+            name: String::new(),
             registers: None,
         });
     }

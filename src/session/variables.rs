@@ -19,7 +19,7 @@ pub struct Shared {
 }
 
 /// All variables and the history.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub struct Variables {
     values: HashMap<String, Value>,
     shared: HashMap<String, Shared>,

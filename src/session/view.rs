@@ -179,7 +179,7 @@ impl Scope for View<'_> {
             .borrow_mut()
             .vector_registers(*target, *tid)
             .ok()?;
-        super::xsave::register(&area, name)
+        crate::arch::vector_register(name, &area)
     }
 
     fn symbol(&self, name: &str) -> Option<Symbol> {

@@ -69,7 +69,7 @@ answers = []
 before = state()
 base = number("(long)&main")
 for line in open(corpus):
-    line = line.rstrip("\n").removeprefix("? ")
+    line = line.strip().removeprefix("? ")
     if not line.startswith(("print", "whatis")):
         continue
     try:

@@ -1,0 +1,581 @@
+//! What programs do, compared with what the evaluator says.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+
+use super::*;
+use crate::lang::body::parse_body;
+use crate::lang::examine::ExamineState;
+use crate::lang::script::{FullNames, read};
+use crate::lang::statement::{Context, Flow, run_body};
+use crate::lang::{SymbolKind, evaluate, parse};
+use crate::probe::interpret::{Machine, Outcome, check, run};
+use crate::probe::program::Fault;
+
+const DATA: u64 = 0x1000;
+const SIZE: usize = 0x400;
+
+/// A thread with some memory; a scope for the evaluator and a machine for programs.
+#[derive(Clone)]
+struct World {
+    memory: Vec<u8>,
+    registers: Registers,
+    variables: HashMap<String, Value>,
+    history: Vec<Value>,
+    /// Only these bytes can be read, where it is a record's snapshot.
+    recorded: Option<HashMap<u64, u8>>,
+    shared: HashMap<u16, u64>,
+    kept: Vec<(u64, Vec<u8>)>,
+    warnings: RefCell<Vec<String>>,
+}
+
+impl World {
+    fn new() -> World {
+        let mut registers = Registers::default();
+        registers.set(Register::Rdi, DATA);
+        registers.set(Register::Rsi, DATA + 0x40);
+        registers.set(Register::Rdx, 0x8000_0000_0000_0010);
+        registers.set(Register::Rcx, 0xffff_ffff_ffff_fffe);
+        registers.set(Register::Rax, 0x1122_3344_8566_f788);
+        registers.set(Register::Rsp, DATA + 0x200);
+        registers.set(Register::Rip, 0x40_0000);
+        let mut memory: Vec<u8> = (0..SIZE).map(|i| (i * 37 + 11) as u8).collect();
+        memory[..12].copy_from_slice(b"Hello World\0");
+        memory[0x40..0x48].copy_from_slice(&DATA.to_le_bytes());
+        World {
+            memory,
+            registers,
+            variables: HashMap::new(),
+            history: Vec::new(),
+            recorded: None,
+            shared: HashMap::new(),
+            kept: Vec::new(),
+            warnings: RefCell::default(),
+        }
+    }
+
+    fn offset(address: u64, length: usize) -> Result<usize, u64> {
+        for at in 0..length as u64 {
+            let byte = address.wrapping_add(at);
+            if !(DATA..DATA + SIZE as u64).contains(&byte) {
+                return Err(byte);
+            }
+        }
+        Ok((address - DATA) as usize)
+    }
+
+    fn get(&self, address: u64, length: usize) -> Result<&[u8], u64> {
+        match length {
+            0 => Ok(&[]),
+            _ => Self::offset(address, length).map(|at| &self.memory[at..at + length]),
+        }
+    }
+
+    /// What the front has of a hit: the registers and what the program kept.
+    fn snapshot(&self, before: &World, names: &Shared) -> World {
+        let mut recorded = HashMap::new();
+        for (address, bytes) in &self.kept {
+            for (at, byte) in bytes.iter().enumerate() {
+                recorded.entry(address + at as u64).or_insert(*byte);
+            }
+        }
+        let mut snapshot = before.clone();
+        for (name, (index, ty)) in &names.0 {
+            let value = before.shared.get(index).copied().unwrap_or(0);
+            snapshot
+                .variables
+                .insert(name.clone(), Value::from_u64(ty.clone(), value));
+        }
+        snapshot.recorded = Some(recorded);
+        snapshot
+    }
+}
+
+impl Scope for World {
+    fn read(&self, address: u64, buf: &mut [u8]) -> Result<(), Unreadable> {
+        if let Some(recorded) = &self.recorded {
+            for (at, byte) in buf.iter_mut().enumerate() {
+                let address = address.wrapping_add(at as u64);
+                *byte = *recorded.get(&address).ok_or(Unreadable { address })?;
+            }
+            return Ok(());
+        }
+        let bytes = self
+            .get(address, buf.len())
+            .map_err(|address| Unreadable { address })?;
+        buf.copy_from_slice(bytes);
+        Ok(())
+    }
+
+    fn write(&mut self, address: u64, bytes: &[u8]) -> Result<(), ScopeError> {
+        let at = Self::offset(address, bytes.len()).map_err(|address| Unreadable { address })?;
+        self.memory[at..at + bytes.len()].copy_from_slice(bytes);
+        if let Some(recorded) = &mut self.recorded {
+            for (at, byte) in bytes.iter().enumerate() {
+                recorded.insert(address + at as u64, *byte);
+            }
+        }
+        Ok(())
+    }
+
+    fn registers(&self) -> Option<&Registers> {
+        Some(&self.registers)
+    }
+
+    fn set_register(&mut self, register: Register, value: u64) -> Result<(), ScopeError> {
+        self.registers.set(register, value);
+        Ok(())
+    }
+
+    fn vector_register(&self, _: &str) -> Option<Vec<u8>> {
+        None
+    }
+
+    fn symbol(&self, name: &str) -> Option<Symbol> {
+        let (address, kind) = match name {
+            "data" => (DATA, SymbolKind::Data),
+            "f" => (DATA + 0x300, SymbolKind::Text),
+            _ => return None,
+        };
+        Some(Symbol {
+            address,
+            size: 16,
+            kind,
+        })
+    }
+
+    fn symbol_at(&self, _: u64) -> Option<(String, u64)> {
+        None
+    }
+
+    fn variable(&self, name: &str) -> Option<Value> {
+        self.variables.get(name).cloned()
+    }
+
+    fn set_variable(&mut self, name: &str, value: Value) -> Result<(), ScopeError> {
+        self.variables.insert(name.into(), value);
+        Ok(())
+    }
+
+    fn history(&self, number: usize) -> Option<Value> {
+        self.history.get(number.checked_sub(1)?).cloned()
+    }
+
+    fn history_length(&self) -> usize {
+        self.history.len()
+    }
+
+    fn push_history(&mut self, value: Value) -> usize {
+        self.history.push(value);
+        self.history.len()
+    }
+
+    fn special(&self, what: Special) -> Option<u64> {
+        Some(what as u64 + 1000)
+    }
+}
+
+impl Machine for World {
+    fn read(&mut self, address: u64, buf: &mut [u8]) -> Result<(), u64> {
+        buf.copy_from_slice(self.get(address, buf.len())?);
+        Ok(())
+    }
+
+    fn write(&mut self, address: u64, bytes: &[u8]) -> Result<(), u64> {
+        let at = Self::offset(address, bytes.len())?;
+        self.memory[at..at + bytes.len()].copy_from_slice(bytes);
+        Ok(())
+    }
+
+    fn register(&self, register: Register) -> u64 {
+        self.registers.get(register)
+    }
+
+    fn set_register(&mut self, register: Register, value: u64) {
+        self.registers.set(register, value);
+    }
+
+    fn variable(&mut self, variable: u16) -> u64 {
+        self.shared.get(&variable).copied().unwrap_or(0)
+    }
+
+    fn set_variable(&mut self, variable: u16, value: u64) {
+        self.shared.insert(variable, value);
+    }
+
+    fn special(&mut self, what: Special) -> u64 {
+        what as u64 + 1000
+    }
+
+    fn hit(&mut self) -> bool {
+        true
+    }
+
+    fn keep(&mut self, address: u64, bytes: &[u8]) {
+        self.kept.push((address, bytes.to_vec()));
+    }
+
+    fn capture(&mut self, address: u64, length: u64, maximum: u32) -> Result<(), u64> {
+        let wanted = length.min(maximum.into()) as usize;
+        let readable = (0..=wanted)
+            .rev()
+            .find(|n| self.get(address, *n).is_ok())
+            .unwrap_or(0);
+        if readable == 0 && wanted > 0 {
+            return Err(address);
+        }
+        let bytes = self.get(address, readable).unwrap().to_vec();
+        self.kept.push((address, bytes));
+        Ok(())
+    }
+
+    fn capture_string(&mut self, address: u64, maximum: u32, unit: Width) -> Result<u64, u64> {
+        let unit = unit.bytes();
+        let mut taken = Vec::new();
+        while taken.len() < maximum as usize * unit {
+            let Ok(bytes) = self.get(address + taken.len() as u64, unit) else {
+                break;
+            };
+            taken.extend_from_slice(bytes);
+            if bytes.iter().all(|byte| *byte == 0) {
+                break;
+            }
+        }
+        let end = address + taken.len() as u64;
+        self.kept.push((address, taken));
+        Ok(end)
+    }
+}
+
+#[derive(Default)]
+struct Shared(HashMap<String, (u16, Type)>);
+
+impl Variables for Shared {
+    fn share(&mut self, name: &str, ty: &Type) -> Option<u16> {
+        let next = self.0.len() as u16;
+        let (index, known) = self
+            .0
+            .entry(name.into())
+            .or_insert_with(|| (next, ty.clone()));
+        (known == ty).then_some(*index)
+    }
+}
+
+fn commands(text: &str, scope: &World) -> Vec<Command> {
+    let at = Position {
+        file: "t".into(),
+        line: 1,
+    };
+    parse_body(&read(at, text, &FullNames).unwrap(), &FullNames, scope).unwrap()
+}
+
+fn compiled(text: &str, world: &World, shared: &mut Shared) -> Result<Program, NotCompiled> {
+    let body = commands(text, world);
+    let source = Source {
+        condition: None,
+        body: &body,
+        continues: true,
+        entry: true,
+    };
+    compile(&source, world, shared)
+}
+
+fn print_body(body: &[Command], scope: &mut World) -> (String, Option<(u16, String)>) {
+    let mut out = Vec::new();
+    let mut state = ExamineState::default();
+    let mut context = Context {
+        scope,
+        out: &mut out,
+        state: &mut state,
+        disassemble: &|bytes, _, _| bytes.first().map(|byte| (1, format!("op {byte:#x}"))),
+    };
+    let ended = run_body(body, &mut context, &mut |_, _| Ok(Flow::Next));
+    let error = ended
+        .err()
+        .map(|(index, failure)| (index, failure.to_string()));
+    (String::from_utf8(out).unwrap(), error)
+}
+
+/// Runs a body as the engine and the front do, and as the prompt does: text, error, memory,
+/// registers and variables must agree. Gives the text.
+fn both_ways(text: &str) -> String {
+    let world = World::new();
+    let mut shared = Shared::default();
+    let program =
+        compiled(text, &world, &mut shared).unwrap_or_else(|error| panic!("{text}: {error}"));
+    check(&program).unwrap();
+    assert!(!program.to_string().is_empty());
+    let mut machine = world.clone();
+    let outcome = run(&program, &mut machine, &mut Vec::new());
+    let body = commands(text, &world);
+    let mut live = world.clone();
+    let (direct, error) = print_body(&body, &mut live);
+    let mut snapshot = machine.snapshot(&world, &shared);
+    let (replayed, replay_error) = print_body(&body, &mut snapshot);
+    assert_eq!(replayed, direct, "{text}\n{program}");
+    assert_eq!(replay_error, error, "{text}\n{program}");
+    assert_eq!(machine.memory, live.memory, "{text}\n{program}");
+    assert_eq!(machine.registers, live.registers, "{text}\n{program}");
+    for (name, (index, _)) in &shared.0 {
+        if let Some(value) = live.variables.get(name) {
+            let expected = value.as_i128(&live).unwrap() as u64;
+            assert_eq!(
+                machine.shared.get(index),
+                Some(&expected),
+                "${name} in {text}\n{program}"
+            );
+        }
+    }
+    let fault = error.as_ref().map(|(index, _)| *index);
+    assert_eq!(
+        outcome.fault.map(|_| outcome.command),
+        fault,
+        "{text}\n{program}"
+    );
+    match error {
+        Some((_, error)) => direct + &error,
+        None => direct,
+    }
+}
+
+#[test]
+fn bodies_print_and_change_the_same_from_a_record() {
+    for text in [
+        "x/s $rdi\nx/47xb $rdi\nset {char}($rdi+1)=0x61\nx/s $rdi",
+        "x/2s $rdi\nx/3xg $rsi\nx/2dh $rsi+3\nx/c $rdi\nx/3f $rdi\nx/3i $rdi",
+        "print *(char(*)[5])$rdi\nprint (char*)$rdi\nprint/x *(int*)$rdi@4\noutput *(double*)$rdi",
+        "printf \"%s %d %c %5.2f %p\\n\", (char*)$rdi, *(int*)($rdi+4), {char}$rdi, *(double*)($rdi+8), $rsi",
+        "printf \"%s|%s\\n\", 0, *(char**)$rsi",
+        "set $n = 3\nset $n = $n + 4\nset $n++\nprint $n\nset $m = $n * 2\nprintf \"%d\\n\", $m",
+        "if {char}$rdi == 'H'\n print 1\n if $rdx < 0\n echo neg\\n\n else\n print/x $rdx\n end\nelse\n print 2\nend\nprint 3",
+        "if *(int*)$rsi && *(char*)$rdi\n x/4xb $rsi\nend\nif 0 || {short}$rdi > 1\n x/2xb $rdi\nend",
+        "hexdump $rdi, 20\nhexdump $rsi, $rcx & 0x1f\nhexdump $rdi, 0",
+        "set $eax = -1\nset $ah = 3\nset $al++\nprint $rax\nprint $eax\nprint $ah",
+        "print $_arg1\nprint $arg2\nprint $_arg7\nprint $_arg8",
+        "print $_be16($rdi)\nprint/x $_be32($rdi+2)\nprint/x $_be64($rdi+3)",
+        "x/3xb $rdi\nprint $_\nprint $__\nx/2dw $_\nprint/x $__",
+        "print &data\nprint (char*)&data+2\nprint *(char*)&data\nprint f\nprint (long)f + 2\nx/2xb f+8\noutput f\nprint *f\nprint &f\nprintf \"%p\", f",
+        "print ((int*)$rdi)[2]\nprint ((short*)$rdi)[-0]\nprint sizeof(long)\nprint *((char*)$rdi+4)",
+        "print $rdi ? 5 : 6\nprint 1 == 2 ? 'a' : 'b'\nprint (1, 2)\nprint -(char)200\nprint ~$eax",
+        "set *(int*)$rdi += 5\nset {short}($rdi+8) <<= 3\nprint ++*(char*)($rdi+1)\nx/12xb $rdi",
+        "x/-4xb $rsi\nx/0xb 0\nx/2xh $rsi",
+        "print 1.5 + *(double*)$rdi\nprint (float)*(int*)$rsi\nprint *(float*)$rdi < 2",
+        // What ends a body.
+        "print 1\nx/xb 0\nprint 2\nset {char}$rdi = 1",
+        "x/4xw 0x13f8\nset {char}$rdi = 1",
+        "print *(long*)8\nset {char}$rdi = 1",
+        "printf \"%d %s\\n\", 1, 5\nset {char}$rdi = 1",
+        "hexdump 0x13f0, 64\nset {char}$rdi = 1",
+        "set {int}0x13fe = 1\nset {char}$rdi = 1",
+        "print 5 / (*(char*)$rdi - 'H')\nset {char}$rdi = 1",
+        "print *(int*)0@3",
+        // What does not.
+        "x/s 0\nprint (char*)1\nset {char}$rdi = 1",
+        "printf \"%s\\n\", 0x13f0\nset {char}$rdi = 1",
+    ] {
+        both_ways(text);
+    }
+}
+
+#[test]
+fn what_needs_the_front_says_why() {
+    let world = World::new();
+    for (text, reason) in [
+        ("print 1\nbt", "`bt' is done by the front"),
+        ("print $xmm0", "$xmm0 is a vector register"),
+        ("print $1", "History has not yet reached $1."),
+        ("print $nosuch", "$nosuch is void so far"),
+        (
+            "set {double}$rdi = 1.5",
+            "floating point is computed by the front",
+        ),
+        ("while 1\nend", "a loop has no bound"),
+        ("x/2xb", "what an earlier `x' left decides the address"),
+        ("x $rdi", "what an earlier `x' left decides the format"),
+        ("print $_", "$_ is void so far"),
+        (
+            "x/s $rdi\nif $rdi\nx/xb $rdi\nend\nprint $_",
+            "$_ is void so far",
+        ),
+        (
+            "x/100000xb $rdi",
+            "100000 bytes are more than what a record holds",
+        ),
+        (
+            "silent",
+            "`silent' is a command only in front of all others",
+        ),
+        (
+            "continue 3",
+            "`continue' with a count changes the breakpoint",
+        ),
+    ] {
+        let error = compiled(text, &world, &mut Shared::default()).unwrap_err();
+        assert_eq!(error.reason, reason, "{text}");
+        assert!(error.at.is_some());
+    }
+    let error = compiled(
+        "print 1\nif 1\nprint 2\nbt\nend",
+        &world,
+        &mut Shared::default(),
+    )
+    .unwrap_err();
+    assert_eq!(
+        (error.statement, error.at.map(|at| at.line)),
+        (Some(3), Some(4))
+    );
+}
+
+#[test]
+fn a_breakpoint_is_compiled_only_if_it_continues() {
+    let world = World::new();
+    for (text, compiles) in [
+        ("print 1\ncontinue\nbt", true),
+        ("print 1", false),
+        ("if $rdi\ncontinue\nelse\nprint 1\ncontinue\nend", true),
+        ("if $rdi\ncontinue\nend", false),
+    ] {
+        let body = commands(text, &world);
+        let condition = parse("*(int*)$rdi != 5", &world).unwrap();
+        let source = Source {
+            condition: Some(&condition),
+            body: &body,
+            continues: false,
+            entry: false,
+        };
+        let program = compile(&source, &world, &mut Shared::default());
+        assert_eq!(program.is_ok(), compiles, "{text}");
+        if let Ok(program) = program {
+            check(&program).unwrap();
+            let mut machine = world.clone();
+            let outcome = run(&program, &mut machine, &mut Vec::new());
+            assert!(outcome.hit && outcome.fault.is_none());
+            assert!(machine.kept.is_empty(), "a condition keeps nothing");
+        }
+    }
+}
+
+fn expression() -> impl Strategy<Value = String> {
+    let leaf = prop_oneof![
+        (0u64..300).prop_map(|n| n.to_string()),
+        any::<u64>().prop_map(|n| format!("{n:#x}")),
+        any::<i32>().prop_map(|n| format!("({n})")),
+        prop::sample::select(vec![
+            "$rdi", "$rsi", "$rdx", "$rcx", "$eax", "$ax", "$al", "$ah", "$eflags", "'a'",
+            "$_arg2", "$_tid", "$_now"
+        ])
+        .prop_map(String::from),
+        (
+            0u64..0x3f8,
+            prop::sample::select(vec![
+                "char",
+                "unsigned char",
+                "short",
+                "unsigned short",
+                "int",
+                "unsigned int",
+                "long",
+                "unsigned long",
+                "char*",
+                "int*"
+            ])
+        )
+            .prop_map(|(at, ty)| format!("{{{ty}}}{:#x}", DATA + at)),
+        (0u64..0x3f8).prop_map(|at| format!("$_be32({:#x})", DATA + at)),
+    ];
+    leaf.prop_recursive(5, 40, 3, |inner| {
+        let op = prop::sample::select(vec![
+            "+", "-", "*", "/", "%", "&", "|", "^", "<<", ">>", "==", "!=", "<", "<=", ">", ">=",
+            "&&", "||",
+        ]);
+        let ty = prop::sample::select(vec![
+            "char",
+            "unsigned char",
+            "short",
+            "unsigned short",
+            "int",
+            "unsigned int",
+            "long",
+            "unsigned long",
+            "bool",
+        ]);
+        prop_oneof![
+            (inner.clone(), op, inner.clone()).prop_map(|(a, op, b)| format!("({a} {op} {b})")),
+            (
+                prop::sample::select(vec!["-", "~", "!", "+"]),
+                inner.clone()
+            )
+                .prop_map(|(op, a)| format!("{op}({a})")),
+            (ty, inner.clone()).prop_map(|(ty, a)| format!("({ty})({a})")),
+            (inner.clone(), inner.clone(), inner)
+                .prop_map(|(c, a, b)| format!("({c} ? {a} : {b})")),
+        ]
+    })
+}
+
+/// The value by the compiled program, and by the evaluator.
+fn by_both(text: &str) -> Option<(Result<u64, Fault>, Result<u64, Error>)> {
+    let world = World::new();
+    let expr = parse(text, &world).ok()?;
+    let mut shared = Shared::default();
+    let mut compiler = Compiler {
+        program: Program::default(),
+        scope: StaticScope {
+            inner: &world,
+            known: RefCell::default(),
+        },
+        variables: &mut shared,
+        entry: true,
+        keep: false,
+        ends: Vec::new(),
+        examined: None,
+        size: None,
+    };
+    let number = compiler.number(&expr).ok()?;
+    let declared = compiler.type_of(&expr).unwrap();
+    assert_eq!(number.ty, declared, "{text}");
+    let program = compiler.program;
+    check(&program).unwrap();
+    let mut values = Vec::new();
+    let Outcome { fault, .. } = run(&program, &mut world.clone(), &mut values);
+    let ours = match fault {
+        Some(fault) => Err(fault),
+        None => Ok(values[usize::from(number.v.0)]),
+    };
+    let mut scope = world.clone();
+    let theirs = evaluate(&expr, &mut scope)
+        .and_then(|value| value.as_i128(&scope))
+        .map(|value| value as u64);
+    Some((ours, theirs))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 3000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn programs_compute_what_the_evaluator_computes(text in expression()) {
+        match by_both(&text) {
+            None => {}
+            Some((Ok(ours), Ok(theirs))) => prop_assert_eq!(ours, theirs, "{}", text),
+            Some((Err(Fault::DivisionByZero), Err(Error::DivisionByZero))) => {}
+            Some((Err(Fault::Memory(ours)), Err(Error::Memory(theirs)))) => prop_assert_eq!(ours, theirs),
+            Some((ours, theirs)) => prop_assert!(false, "{}: {:?} and {:?}", text, ours, theirs),
+        }
+    }
+}
+
+#[test]
+fn most_expressions_compile() {
+    let mut runner = proptest::test_runner::TestRunner::deterministic();
+    let strategy = expression();
+    let compiled = (0..300)
+        .filter(|_| {
+            let tree = strategy.new_tree(&mut runner).unwrap();
+            by_both(&tree.current()).is_some()
+        })
+        .count();
+    assert!(compiled > 150, "{compiled} of 300");
+}

@@ -1,0 +1,105 @@
+//! What the integration tests share: programs that are reaped whatever happens, lines that are waited for
+//! with a deadline, gdb and trapline driven with the same arguments, and the state of a process that a
+//! tracer must not change.
+#![allow(dead_code, unused_imports)] // each test binary uses its own part
+
+pub mod app;
+pub mod process;
+pub mod tracer;
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+pub use app::App;
+pub use tracer::{Tracer, normalise};
+
+/// Why a test cannot run here.
+pub struct Missing(pub String);
+
+static SKIPPED: AtomicUsize = AtomicUsize::new(0);
+
+/// Runs the body; a [`Missing`] part skips the test, out loud. Under `scripts/test`, which provides
+/// every part (`TRAPLINE_NO_SKIP=1`), it fails instead.
+pub fn test(body: impl FnOnce() -> Result<(), Missing>) {
+    if let Err(Missing(reason)) = body() {
+        assert!(
+            std::env::var_os("TRAPLINE_NO_SKIP").is_none(),
+            "would be skipped: {reason}"
+        );
+        let count = SKIPPED.fetch_add(1, Ordering::Relaxed) + 1;
+        // Written past the capture of libtest, which would hide it.
+        let _ = writeln!(
+            std::io::stderr(),
+            "skipped: {reason} ({count} so far in this file)"
+        );
+    }
+}
+
+/// The root of the repository.
+pub fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// A script of `scripts/`.
+pub fn script(name: &str) -> String {
+    root().join("scripts").join(name).display().to_string()
+}
+
+/// A program of `testapps/`.
+pub fn testapp(name: &str) -> Result<PathBuf, Missing> {
+    let built = std::env::var_os("TRAPLINE_TESTAPPS")
+        .map_or_else(|| root().join("testapps/build"), PathBuf::from);
+    let path = built.join(name);
+    if path.exists() {
+        Ok(path)
+    } else {
+        Err(Missing(format!(
+            "{} is not built (make -C testapps)",
+            path.display()
+        )))
+    }
+}
+
+/// The directory that `scripts/vsomeip-build` prints.
+pub fn vsomeip() -> Result<PathBuf, Missing> {
+    let directory = std::env::var_os("TRAPLINE_VSOMEIP").map(PathBuf::from);
+    directory
+        .filter(|path| path.join("lib").exists())
+        .ok_or_else(|| Missing("TRAPLINE_VSOMEIP is not set (scripts/test)".into()))
+}
+
+/// A name that no other test of this machine uses at the moment.
+pub fn unique(prefix: &str) -> String {
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    format!(
+        "{prefix}-{}-{}",
+        std::process::id(),
+        NEXT.fetch_add(1, Ordering::Relaxed)
+    )
+}
+
+/// A file that is gone when this is dropped.
+pub struct TempFile(PathBuf);
+
+impl TempFile {
+    pub fn new(text: &str) -> TempFile {
+        TempFile::bytes(text.as_bytes())
+    }
+
+    pub fn bytes(bytes: &[u8]) -> TempFile {
+        let path = std::env::temp_dir().join(unique("trapline-test"));
+        std::fs::write(&path, bytes).expect("a temporary file");
+        TempFile(path)
+    }
+
+    pub fn path(&self) -> String {
+        self.0.display().to_string()
+    }
+}
+
+impl Drop for TempFile {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}

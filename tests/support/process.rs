@@ -1,0 +1,122 @@
+//! What can be seen of a process from outside, and must be as before when a tracer has gone.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
+use std::time::{Duration, Instant};
+
+/// Asks every millisecond until `condition` holds; false when the deadline comes first.
+pub fn until(deadline: Instant, mut condition: impl FnMut() -> bool) -> bool {
+    while !condition() {
+        if Instant::now() >= deadline {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    true
+}
+
+/// A field of `/proc/PID/status`.
+pub fn status_field(pid: i32, field: &str) -> Option<String> {
+    field_of(
+        &fs::read_to_string(format!("/proc/{pid}/status")).ok()?,
+        field,
+    )
+}
+
+fn field_of(status: &str, field: &str) -> Option<String> {
+    status.lines().find_map(|line| {
+        Some(
+            line.strip_prefix(field)?
+                .strip_prefix(':')?
+                .trim()
+                .to_owned(),
+        )
+    })
+}
+
+/// Waits until nobody traces the process.
+pub fn wait_untraced(pid: i32) {
+    let deadline = Instant::now() + super::app::PATIENCE;
+    let left = until(deadline, || {
+        threads(pid)
+            .iter()
+            .all(|status| field_of(status, "TracerPid").as_deref() == Some("0"))
+    });
+    assert!(left, "process {pid} is still traced");
+}
+
+fn threads(pid: i32) -> Vec<String> {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task"))
+        .unwrap_or_else(|error| panic!("process {pid}: {error}"));
+    tasks
+        .flatten()
+        .filter_map(|task| fs::read_to_string(task.path().join("status")).ok())
+        .collect()
+}
+
+/// Signal masks of all threads and the dispositions of the process, as `/proc` shows them.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Signals {
+    pub blocked: BTreeMap<String, String>,
+    ignored: Option<String>,
+    caught: Option<String>,
+}
+
+/// The present [`Signals`] of a process.
+pub fn signals(pid: i32) -> Signals {
+    let blocked = threads(pid)
+        .iter()
+        .filter_map(|status| Some((field_of(status, "Pid")?, field_of(status, "SigBlk")?)))
+        .collect();
+    Signals {
+        blocked,
+        ignored: status_field(pid, "SigIgn"),
+        caught: status_field(pid, "SigCgt"),
+    }
+}
+
+/// Where the executable mappings of the process differ from the files they come from:
+/// `(address, byte in the file, byte in memory)`.
+pub fn changed_text(pid: i32) -> Vec<(u64, u8, u8)> {
+    let maps = fs::read_to_string(format!("/proc/{pid}/maps")).expect("maps");
+    let memory = File::open(format!("/proc/{pid}/mem")).expect("memory of our child");
+    let mut changed = Vec::new();
+    for line in maps.lines() {
+        let mut words = line.split_whitespace();
+        let (Some(range), Some(permissions), Some(offset)) =
+            (words.next(), words.next(), words.next())
+        else {
+            continue;
+        };
+        let Some(path) = words.nth(2).filter(|path| path.starts_with('/')) else {
+            continue;
+        };
+        if !permissions.contains('x') {
+            continue;
+        }
+        let hex = |text: &str| u64::from_str_radix(text, 16).expect("a number");
+        let (begin, end) = range
+            .split_once('-')
+            .map(|(begin, end)| (hex(begin), hex(end)))
+            .expect("a range");
+        let size = usize::try_from(end - begin).expect("a size");
+        let (mut now, mut then) = (vec![0; size], vec![0; size]);
+        memory
+            .read_exact_at(&mut now, begin)
+            .expect("mapped memory");
+        // The last page of a file may be short: what is behind its end is zero in memory too.
+        let file = File::open(path).unwrap_or_else(|error| panic!("{path}: {error}"));
+        let mut filled = 0;
+        while let Ok(count @ 1..) = file.read_at(&mut then[filled..], hex(offset) + filled as u64) {
+            filled += count;
+        }
+        changed.extend(
+            (begin..)
+                .zip(then.iter().zip(&now))
+                .filter(|(_, (then, now))| then != now)
+                .map(|(address, (then, now))| (address, *then, *now)),
+        );
+    }
+    changed
+}

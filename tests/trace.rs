@@ -1,0 +1,167 @@
+//! `trapline trace`: every hit is a line, on a stdout that may be slow.
+
+mod support;
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use support::app::{PATIENCE, number};
+use support::{App, Missing, process, test, testapp, unique};
+
+fn trace(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_trapline"));
+    command.arg("trace").args(arguments).env("TERM", "dumb");
+    command
+}
+
+/// Launches `fibon` with `calls` under `trace`; what it wrote to stdout.
+fn launched(arguments: &[&str], calls: &str) -> Result<String, Missing> {
+    let program = testapp("fibon")?.display().to_string();
+    let mut command = trace(arguments);
+    command.args(["--", &program, "--calls", calls]);
+    let output = command
+        .stdin(Stdio::null())
+        .output()
+        .expect("trapline runs");
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+#[test]
+fn the_default_line() {
+    test(|| {
+        let text = launched(&["-e", "*Fibon"], "200")?;
+        let line = regex::Regex::new(
+            r"^ *fibon-\d+ +\[\d+\] +\d+\.\d{9}: Fibon: \(0x[0-9a-f]+\) arg1=\S+ arg2=\S+",
+        )
+        .expect("a pattern");
+        let hits = text.lines().filter(|text| line.is_match(text)).count();
+        assert_eq!(hits, 200, "{text}");
+        Ok(())
+    });
+}
+
+#[test]
+fn json_version_1() {
+    test(|| {
+        let text = launched(&["--json", "-e", "*Fibon"], "200")?;
+        let records: Vec<serde_json::Value> = text
+            .lines()
+            .map(|line| {
+                serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))
+            })
+            .collect();
+        let hits: Vec<_> = records
+            .iter()
+            .filter(|record| record["type"] == "hit")
+            .collect();
+        assert_eq!(hits.len(), 200, "{text}");
+        for hit in hits {
+            assert_eq!(hit["v"], 1, "{hit}");
+            // 64-bit numbers are strings, as readers round them.
+            let time = hit["mono_ns"]
+                .as_str()
+                .and_then(|time| time.parse::<u64>().ok());
+            assert!(time.is_some_and(|time| time > 0), "{hit}");
+            assert!(hit["tid"].is_u64() && hit["comm"] == "fibon", "{hit}");
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn a_condition() {
+    test(|| {
+        let all = launched(&["-e", "*Fibon { printf \"n=%ld\\n\", $arg1 }"], "300")?;
+        let some = launched(
+            &["-e", "*Fibon if $arg1 == 3 { printf \"n=%ld\\n\", $arg1 }"],
+            "300",
+        )?;
+        let threes = |text: &str| text.lines().filter(|line| *line == "n=3").count();
+        assert!(threes(&all) > 0);
+        assert_eq!(threes(&all), threes(&some));
+        assert_eq!(
+            some.lines().filter(|line| line.starts_with("n=")).count(),
+            threes(&some)
+        );
+        Ok(())
+    });
+}
+
+/// A target by name: the exact base name of what it was started as.
+#[test]
+fn attached_by_name() {
+    test(|| {
+        let name = unique("fibon");
+        let link = std::env::temp_dir().join(&name);
+        std::os::unix::fs::symlink(testapp("fibon")?, &link).expect("a link");
+        let mut target = App::start(&link, &["--wait", "--calls", "300"]);
+        let _ = std::fs::remove_file(link);
+        target.expect("ready");
+        let mut tracer = App::spawn(trace(&["-p", &name, "-e", "*Fibon"]));
+        let deadline = Instant::now() + PATIENCE;
+        assert!(
+            process::until(deadline, || !process::changed_text(target.pid()).is_empty()),
+            "no int3 came"
+        );
+        target.send("go");
+        target.succeed();
+        let text = tracer.succeed();
+        assert_eq!(text.matches(": Fibon: (").count(), 300, "{text}");
+        Ok(())
+    });
+}
+
+/// Nobody reads stdout for five seconds: the target goes on, and what is dropped is counted and shown.
+#[test]
+fn a_stalled_reader_stalls_nobody() {
+    test(|| {
+        let mut target = App::start(&testapp("fibon")?, &["--wait", "--calls", "100000"]);
+        target.expect("ready");
+        let pid = target.pid();
+        let mut tracer = trace(&["-p", &pid.to_string(), "-e", "*Fibon"])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("trapline runs");
+        let stdout = tracer.stdout.take().expect("a pipe");
+        let mut stderr = tracer.stderr.take().expect("a pipe");
+        let armed = process::until(Instant::now() + PATIENCE, || {
+            !process::changed_text(pid).is_empty()
+        });
+        assert!(armed, "no int3 came");
+
+        target.send("go");
+        let begin = Instant::now();
+        let line = target.expect("calls=");
+        assert_eq!(number(&line, "calls"), 100_000);
+        // Five seconds in all without a reader, whatever the calls took.
+        process::until(begin + Duration::from_secs(5), || false);
+
+        let read = BufReader::new(stdout)
+            .lines()
+            .map_while(Result::ok)
+            .filter(|line| line.contains(": Fibon: ("))
+            .count();
+        let mut summary = String::new();
+        stderr.read_to_string(&mut summary).expect("stderr");
+        let _ = kill(Pid::from_raw(tracer.id().cast_signed()), Signal::SIGINT);
+        let status = tracer.wait().expect("our child");
+        assert!(status.success(), "{summary}");
+        assert!(read <= 100_000);
+        let dropped = (100_000 - read).to_string();
+        assert!(
+            read == 100_000 || summary.contains("drop") && summary.contains(&dropped),
+            "{read} lines read:\n{summary}"
+        );
+        Ok(())
+    });
+}
