@@ -237,10 +237,7 @@ fn append(table: &mut SymbolTable, elf: &Elf, raw: &RawTable, versions: &HashMap
         let Some(mut taken) = take(elf, symbol, base, raw) else {
             continue;
         };
-        if known
-            .get(&(taken.address, taken.kind))
-            .is_some_and(|same| is_known(table, same, &taken))
-        {
+        if is_known(table, &known, &taken) {
             continue;
         }
         let version = u16_at(&raw.versions, index * 2).unwrap_or(0);
@@ -255,28 +252,30 @@ fn append(table: &mut SymbolTable, elf: &Elf, raw: &RawTable, versions: &HashMap
     }
 }
 
-/// The symbols of the first table by address: the second table is mostly a part of it.
-fn known_addresses(table: &SymbolTable, origin: Origin) -> HashMap<(u64, SymbolKind), Vec<u32>> {
-    let mut known: HashMap<(u64, SymbolKind), Vec<u32>> = HashMap::new();
-    if origin != Origin::Static {
-        for (index, symbol) in table.symbols.iter().enumerate() {
-            if symbol.binding != Binding::Local || symbol.kind == SymbolKind::Undefined {
-                known
-                    .entry((symbol.address, symbol.kind))
-                    .or_default()
-                    .push(index as u32);
-            }
-        }
+/// The symbols of the first table, sorted by address: the second table is mostly a part of it.
+fn known_addresses(table: &SymbolTable, origin: Origin) -> Vec<(u64, u32)> {
+    if origin == Origin::Static {
+        return Vec::new();
     }
+    let symbols = table.symbols.iter().enumerate();
+    let visible = symbols.filter(|(_, symbol)| symbol.binding != Binding::Local);
+    let mut known: Vec<(u64, u32)> = visible
+        .map(|(index, symbol)| (symbol.address, index as u32))
+        .collect();
+    known.sort_unstable();
     known
 }
 
-fn is_known(table: &SymbolTable, same: &[u32], symbol: &Symbol) -> bool {
+fn is_known(table: &SymbolTable, known: &[(u64, u32)], symbol: &Symbol) -> bool {
     let name = table.name_bytes(symbol);
-    // A hostile file may put every symbol at one address: then doubles stay.
-    same.iter().take(64).any(|&index| {
-        let other = &table.symbols[index as usize];
-        unversioned(table.name_bytes(other), other.origin) == name
+    let first = known.partition_point(|(address, _)| *address < symbol.address);
+    let same = known[first..]
+        .iter()
+        .take_while(|(address, _)| *address == symbol.address);
+    // Undefined symbols all have the address 0, and a hostile file may put every symbol there: then doubles stay.
+    same.take(256).any(|(_, index)| {
+        let other = &table.symbols[*index as usize];
+        other.kind == symbol.kind && unversioned(table.name_bytes(other), other.origin) == name
     })
 }
 

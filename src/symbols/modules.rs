@@ -115,6 +115,8 @@ pub struct Named {
     pub display: String,
     /// Bytes from the symbol's address.
     pub offset: u64,
+    /// Bytes of the symbol by the file; 0 if it does not say.
+    pub size: u64,
     /// The section, `.text`.
     pub section: String,
     /// Index into [`Modules::loaded`].
@@ -364,8 +366,14 @@ impl Modules {
             .position(|loaded| loaded.contains(address))
     }
 
-    /// The name of a run-time address, as gdb chooses it.
+    /// The name that gdb puts behind a run-time address, `<main+4>`: data without a size gives none.
     pub fn symbol_at(&self, address: u64) -> Option<Named> {
+        self.info_symbol(address)
+            .filter(|named| named.size != 0 || named.kind.is_code())
+    }
+
+    /// The name that `info symbol` prints for a run-time address.
+    pub fn info_symbol(&self, address: u64) -> Option<Named> {
         let module = self.module_at(address)?;
         let loaded = &self.loaded[module];
         let file = loaded.bias.file(address);
@@ -375,6 +383,7 @@ impl Modules {
             name: table.linkage_name(symbol).into_owned(),
             display: table.display_name(symbol),
             offset,
+            size: symbol.size,
             section: loaded
                 .module
                 .section_at(file)

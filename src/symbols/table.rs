@@ -136,8 +136,7 @@ impl SymbolTable {
         };
         match demangle::demangle(base) {
             Some(text) => text + suffix,
-            // What gdb's demanglers make of `.plt` in a C name.
-            None if suffix == "@got.plt" => format!("{base}@got[plt]"),
+            None if name.contains('.') => bracketed(&name),
             None => name.into_owned(),
         }
     }
@@ -268,6 +267,26 @@ impl SymbolTable {
             (Some(symbol), _) => symbol,
         };
         Some((symbol, address - symbol.address))
+    }
+}
+
+/// What gdb makes of a dot in a C name, which it takes for Ada's: `main.cold` is `main[cold]`,
+/// `completed.0` is `completed`.
+fn bracketed(name: &str) -> String {
+    let ada = |byte: u8| {
+        byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'_' | b'.' | b'@')
+    };
+    if !name.starts_with(|c: char| c.is_ascii_lowercase()) || !name.bytes().all(ada) {
+        return name.to_string();
+    }
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let name = name
+        .rsplit_once('.')
+        .filter(|(_, tail)| digits(tail))
+        .map_or(name, |(head, _)| head);
+    match name.split_once('.') {
+        Some((head, tail)) if !tail.contains('.') => format!("{head}[{tail}]"),
+        _ => name.to_string(),
     }
 }
 

@@ -82,7 +82,7 @@ fn compare_addresses(file: &Path, step: u64) -> Option<(usize, usize)> {
 }
 
 fn ours(modules: &Modules, address: u64) -> (String, String) {
-    let Some(named) = modules.symbol_at(address) else {
+    let Some(named) = modules.info_symbol(address) else {
         return (
             format!("No symbol matches {address:#x}."),
             format!("{address:#x}"),
@@ -99,7 +99,10 @@ fn ours(modules: &Modules, address: u64) -> (String, String) {
     };
     (
         format!("{} in section {}", plus(&named.display), named.section),
-        format!("{address:#x} <{}{offset}>", named.name),
+        match modules.symbol_at(address) {
+            Some(named) => format!("{address:#x} <{}{offset}>", named.name),
+            None => format!("{address:#x}"),
+        },
     )
 }
 

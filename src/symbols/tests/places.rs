@@ -1,1 +1,293 @@
-//! Names to places on real files.
+//! Names to places on real files and in running processes.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use super::build;
+use crate::symbols::{
+    Auxv, Backing, Location, Modules, Place, ResolveError, SymbolKind, parse_maps,
+};
+
+fn resolve(modules: &Modules, text: &str) -> Result<Vec<Place>, ResolveError> {
+    modules.resolve(&Location::parse(text))
+}
+
+fn names(places: &[Place]) -> Vec<&str> {
+    places.iter().map(|place| place.name.as_str()).collect()
+}
+
+#[test]
+fn thunks_that_bear_a_body_are_places() {
+    let Some(program) = build("thunks.cpp", "thunks", &["-O2"]) else {
+        return;
+    };
+    let modules = Modules::from_program(&program).unwrap();
+    let small = resolve(&modules, "App::small").unwrap();
+    assert_eq!(names(&small).len(), 2, "{:?}", names(&small));
+    assert!(names(&small).contains(&"_ZThn16_N3App5smallEi"));
+    let large = resolve(&modules, "ns::App::large");
+    assert!(large.is_err());
+    assert_eq!(
+        names(&resolve(&modules, "App::large").unwrap()),
+        ["_ZN3App5largeEi"]
+    );
+    // A mangled name takes exactly that symbol, a thunk that only passes on too.
+    assert_eq!(
+        names(&resolve(&modules, "_ZThn16_N3App5largeEi").unwrap()),
+        ["_ZThn16_N3App5largeEi"]
+    );
+    assert_eq!(
+        resolve(&modules, "_ZThn16_N3App5largeEi").unwrap()[0].display,
+        "non-virtual thunk to App::large(int)"
+    );
+}
+
+#[test]
+fn errors_name_the_cure() {
+    let Some(program) = build("names.cpp", "names-errors", &["-O1"]) else {
+        return;
+    };
+    let modules = Modules::from_program(&program).unwrap();
+    let error = resolve(&modules, "mian").unwrap_err();
+    assert_eq!(error.to_string(), "Function \"mian\" not defined.");
+    assert!(error.hint().unwrap().contains("main"), "{:?}", error.hint());
+    assert!(
+        resolve(&modules, "inner::metod")
+            .unwrap_err()
+            .hint()
+            .unwrap()
+            .contains("ns::inner::method")
+    );
+    assert_eq!(
+        resolve(&modules, "printf").unwrap_err(),
+        ResolveError::NotLoaded {
+            name: "printf".into()
+        }
+    );
+    assert_eq!(
+        resolve(&modules, "gl").unwrap_err(),
+        ResolveError::NotCode { name: "gl".into() }
+    );
+    assert!(matches!(
+        resolve(&modules, "libnone.so:f"),
+        Err(ResolveError::NoModule { .. })
+    ));
+    assert!(matches!(
+        resolve(&modules, "names.cpp:3"),
+        Err(ResolveError::NoLines { .. })
+    ));
+    let module = &modules.loaded()[0].module;
+    let (start, _) = module.text().unwrap();
+    assert!(resolve(&modules, &format!("names-errors+{start:#x}")).is_ok());
+    assert!(matches!(
+        resolve(&modules, "names-errors+0x10"),
+        Err(ResolveError::OutsideCode { .. })
+    ));
+    let plt = module.elf().section(".plt").unwrap().address + 16;
+    assert!(matches!(
+        resolve(&modules, &format!("names-errors+{plt:#x}")),
+        Err(ResolveError::InPlt { .. })
+    ));
+}
+
+/// A child that is killed whatever happens.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn run(program: &Path) -> Running {
+    let child = Command::new(program)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let running = Running(child);
+    // Until the loader is done, which the program says by sleeping in `read`.
+    let until = Instant::now() + Duration::from_secs(20);
+    let call = format!("/proc/{}/syscall", running.0.id());
+    while Instant::now() < until
+        && !std::fs::read_to_string(&call).is_ok_and(|text| text.starts_with("0 0x0 "))
+    {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    running
+}
+
+fn scan(running: &Running, before: &Modules) -> Modules {
+    let pid = running.0.id() as i32;
+    let maps = parse_maps(&std::fs::read(format!("/proc/{pid}/maps")).unwrap());
+    let memory = std::fs::File::open(format!("/proc/{pid}/mem"));
+    let read = |address: u64, buffer: &mut [u8]| {
+        use std::os::unix::fs::FileExt;
+        memory
+            .as_ref()
+            .is_ok_and(|file| file.read_exact_at(buffer, address).is_ok())
+    };
+    Modules::of_process(pid, &maps, &read, before)
+}
+
+#[test]
+fn a_running_process() {
+    for flags in [&["-O1", "-pie"][..], &["-O1", "-no-pie"]] {
+        let Some(program) = build("wait.c", &format!("wait{}", flags[1]), flags) else {
+            return;
+        };
+        let running = run(&program);
+        let modules = scan(&running, &Modules::default());
+        assert!(
+            modules.unreadable().is_empty(),
+            "{:?}",
+            modules.unreadable()
+        );
+        assert!(modules.loaded()[0].main);
+        let auxv = Auxv::parse(&std::fs::read(format!("/proc/{}/auxv", running.0.id())).unwrap());
+        let entry = modules.loaded()[0]
+            .module
+            .entry()
+            .unwrap()
+            .runtime(modules.loaded()[0].bias);
+        assert_eq!(auxv.entry, Some(entry));
+        let puts = resolve(&modules, "libc.so.6:puts").unwrap();
+        for name in ["libc.so:puts", "libc:puts", "libc`puts"] {
+            assert_eq!(resolve(&modules, name).unwrap(), puts, "{name}");
+        }
+        assert_eq!(
+            modules.symbol_at(puts[0].runtime).map(|named| named.offset),
+            Some(0)
+        );
+        assert_eq!(
+            modules.symbol("shared_number").map(|found| found.kind),
+            Some(SymbolKind::Data)
+        );
+        let vdso = modules
+            .loaded()
+            .iter()
+            .find(|loaded| loaded.path == Path::new("[vdso]"));
+        assert_eq!(vdso.is_some(), auxv.vdso.is_some());
+        if vdso.is_some() {
+            assert!(
+                !resolve(&modules, "__vdso_clock_gettime")
+                    .unwrap()
+                    .is_empty()
+            );
+        }
+        // A second scan reads no file again.
+        let again = scan(&running, &modules);
+        assert!(std::sync::Arc::ptr_eq(
+            &again.loaded()[0].module,
+            &modules.loaded()[0].module
+        ));
+    }
+}
+
+#[test]
+fn a_program_deleted_or_replaced_since() {
+    let Some(original) = build("wait.c", "wait-deleted", &["-O1"]) else {
+        return;
+    };
+    let Some(other) = build("thunks.cpp", "thunks-replacing", &["-O2"]) else {
+        return;
+    };
+    let copy: PathBuf =
+        original.with_file_name(format!("wait line\n(deleted) {}", std::process::id()));
+    for replace in [false, true] {
+        std::fs::copy(&original, &copy).unwrap();
+        let running = run(&copy);
+        std::fs::remove_file(&copy).unwrap();
+        if replace {
+            std::fs::copy(&other, &copy).unwrap();
+        }
+        let maps = parse_maps(&std::fs::read(format!("/proc/{}/maps", running.0.id())).unwrap());
+        assert!(maps.iter().any(
+            |map| matches!(&map.backing, Backing::File { path, deleted: true } if *path == copy)
+        ));
+        let modules = scan(&running, &Modules::default());
+        assert!(
+            resolve(&modules, "waiting_function").is_ok(),
+            "{:?}",
+            modules.unreadable()
+        );
+        let _ = std::fs::remove_file(&copy);
+    }
+}
+
+#[test]
+fn large_libraries_quickly() {
+    let library = Path::new("/usr/lib/x86_64-linux-gnu/libstdc++.so.6");
+    if !library.exists() {
+        eprintln!("skipped: no {}", library.display());
+        return;
+    }
+    let started = Instant::now();
+    let modules = Modules::from_program(library).unwrap();
+    let opened = started.elapsed();
+    let places = resolve(&modules, "std::ios_base::Init::Init").unwrap();
+    let first = started.elapsed() - opened;
+    assert_eq!(places.len(), 1);
+    let nearest = Instant::now();
+    let error = resolve(&modules, "ios_base::Init::Inid").unwrap_err();
+    eprintln!(
+        "{}: {} symbols, open {opened:?}, first lookup {first:?}, nearest {:?} ({:?})",
+        library.display(),
+        modules.loaded()[0].module.symbols().all().len(),
+        nearest.elapsed(),
+        error.hint(),
+    );
+}
+
+#[test]
+fn half_a_million_symbols() {
+    let mut source = String::from("\t.text\n");
+    for number in 0..500_000 {
+        let name = format!("name{number}x{}", "ab".repeat(number % 20));
+        source.push_str(&format!(
+            "\t.globl _ZN5space5Class{}{name}Ei\n_ZN5space5Class{}{name}Ei:\n\tret\n",
+            name.len(),
+            name.len()
+        ));
+    }
+    let directory = std::env::temp_dir().join(format!("trapline-half-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    let (assembly, library) = (directory.join("half.s"), directory.join("half.so"));
+    std::fs::write(&assembly, source).unwrap();
+    let built = Command::new("gcc")
+        .args(["-shared", "-nostdlib", "-o"])
+        .arg(&library)
+        .arg(&assembly)
+        .status();
+    if !built.is_ok_and(|status| status.success()) {
+        eprintln!("skipped: no gcc");
+        return;
+    }
+    let started = Instant::now();
+    let modules = Modules::from_program(&library).unwrap();
+    let opened = started.elapsed();
+    let timed = |text: &str| {
+        let started = Instant::now();
+        let result = resolve(&modules, text);
+        (result, started.elapsed())
+    };
+    let (first, first_time) = timed("Class::name77xababababababababababababababababab");
+    let (second, second_time) = timed("name123456xabababababababababababababababab(int)");
+    let (missing, missing_time) = timed("name12x4");
+    let at = Instant::now();
+    assert!(
+        modules
+            .symbol_at(first.as_ref().unwrap()[0].runtime)
+            .is_some()
+    );
+    let at_time = at.elapsed();
+    eprintln!(
+        "500,000 symbols: open {opened:?}, first lookup {first_time:?}, second {second_time:?}, first address {at_time:?}, nearest {missing_time:?}"
+    );
+    let _ = std::fs::remove_dir_all(&directory);
+    assert_eq!(first.unwrap().len(), 1);
+    let _ = second;
+    assert!(missing.unwrap_err().hint().is_some());
+}
