@@ -11,6 +11,7 @@ pub(crate) mod expr;
 pub(crate) mod scope;
 pub(crate) mod types;
 pub(crate) mod value;
+mod vector;
 
 pub(crate) use error::Error;
 pub(crate) use expr::{BinaryOp, Expr, IncDec, Internal, UnaryOp};
