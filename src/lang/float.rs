@@ -185,7 +185,7 @@ pub(super) fn to_integer(bytes: &[u8], layout: Layout) -> i128 {
 /// Between two floating-point formats.
 pub(super) fn convert(bytes: &[u8], from: Layout, ty: &Type) -> Vec<u8> {
     match (from, Layout::of(ty)) {
-        (Layout::X87, Some(Layout::X87)) => {
+        (_, to) if to == Some(from) => {
             let mut out = bytes[..bytes.len().min(10)].to_vec();
             out.resize(ty.size() as usize, 0);
             out

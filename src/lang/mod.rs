@@ -19,6 +19,7 @@ pub(crate) use scope::{Scope, ScopeError, Symbol, SymbolKind, Unreadable};
 pub(crate) use types::{Kind, Type};
 pub(crate) use value::{Place, Value};
 
+mod assign;
 mod big;
 mod convert;
 pub(crate) mod eval;
