@@ -4,11 +4,10 @@ use std::sync::Arc;
 
 use crate::arch::Register;
 
-use super::convert::{cast, decay, decayed, is_known, part, unknown};
+use super::convert::{cast, decay, is_known, part, unknown};
 use super::error::Error;
-use super::expr::{BinaryOp, Expr, IncDec, Internal, UnaryOp};
+use super::expr::{BinaryOp, Expr, Internal, UnaryOp};
 use super::operate;
-use super::place::store;
 use super::registers::{Home, RegisterView};
 use super::scope::{Scope, Special, Symbol, SymbolKind};
 use super::types::{Kind, Type};
