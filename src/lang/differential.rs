@@ -26,12 +26,15 @@ struct State {
     memory: Vec<u64>,
 }
 
+/// Address, name for the linker, name as shown.
+type Named = (u64, String, String, Symbol);
+
 /// A program as gdb left it.
 struct Snapshot {
     memory: Vec<(u64, Vec<u8>)>,
     registers: Option<Registers>,
     vectors: HashMap<String, Vec<u8>>,
-    symbols: Vec<(u64, String, String, Symbol)>,
+    symbols: Vec<Named>,
     sections: Vec<(u64, u64)>,
     variables: HashMap<String, Value>,
     history: Vec<Value>,
@@ -80,9 +83,7 @@ impl Scope for Snapshot {
 
     fn symbol(&self, name: &str) -> Option<Symbol> {
         let bare = |full: &str| full.split('(').next() == Some(name);
-        let by = |f: &dyn Fn(&(u64, String, String, Symbol)) -> bool| {
-            self.symbols.iter().find(|s| f(s)).map(|s| s.3)
-        };
+        let by = |f: &dyn Fn(&Named) -> bool| self.symbols.iter().find(|s| f(s)).map(|s| s.3);
         by(&|s| s.1 == name || s.2 == name).or_else(|| by(&|s| bare(&s.2)))
     }
 

@@ -74,7 +74,7 @@ pub(crate) enum Expr {
     Reinterpret(Type, Box<Expr>),
     /// `{type} address`
     At(Type, Box<Expr>),
-    /// `sizeof x`: of a value or of an [`Expr::Type`]; its type is `unsigned long`.
+    /// `sizeof x`: of a value or of an [`Expr::Type`]; its type is `int`, as gdb has it.
     SizeOf(Box<Expr>),
     /// `alignof (x)`
     AlignOf(Box<Expr>),

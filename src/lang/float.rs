@@ -185,7 +185,7 @@ pub(super) fn to_integer(bytes: &[u8], layout: Layout) -> i128 {
 /// Between two floating-point formats.
 pub(super) fn convert(bytes: &[u8], from: Layout, ty: &Type) -> Vec<u8> {
     match (from, Layout::of(ty)) {
-        (Layout::X87, Some(Layout::X87)) => {
+        (_, to) if to == Some(from) => {
             let mut out = bytes[..bytes.len().min(10)].to_vec();
             out.resize(ty.size() as usize, 0);
             out
@@ -206,6 +206,12 @@ pub(super) enum Arithmetic {
 /// `a op b` in the type `ty`, which both have been converted to.
 pub(super) fn arithmetic(op: Arithmetic, a: &[u8], b: &[u8], ty: &Type) -> Vec<u8> {
     let layout = Layout::of(ty).unwrap_or(Layout::Double);
+    let nan = [a, b]
+        .into_iter()
+        .find(|n| matches!(decode(n, layout), Real::Nan { .. }));
+    if let Some(nan) = nan {
+        return quieted(nan, layout);
+    }
     if layout == Layout::X87
         && let Some(bytes) = arithmetic_x87(op, decode(a, layout), decode(b, layout))
     {
@@ -230,6 +236,19 @@ pub(super) fn arithmetic(op: Arithmetic, a: &[u8], b: &[u8], ty: &Type) -> Vec<u
         },
         ty,
     )
+}
+
+/// A NaN goes through an operation with its payload, and does not signal any more.
+fn quieted(nan: &[u8], layout: Layout) -> Vec<u8> {
+    let bit = match layout {
+        Layout::X87 => 62,
+        _ => layout.shape().1 - 1,
+    } as usize;
+    let mut bytes = nan.to_vec();
+    if let Some(byte) = bytes.get_mut(bit / 8) {
+        *byte |= 1 << (bit % 8);
+    }
+    bytes
 }
 
 /// `None` where infinities, NaNs or a division by zero are involved.
@@ -261,7 +280,7 @@ fn arithmetic_x87(op: Arithmetic, a: Real, b: Real) -> Option<Vec<u8>> {
             let divisor = u128::from(b);
             let high = (u128::from(a) << 64).checked_div(divisor)?;
             let rest = (u128::from(a) << 64) % divisor;
-            let quotient = high << 32 | (rest << 32) / divisor;
+            let quotient = (high << 32) | ((rest << 32) / divisor);
             let sticky = !(rest << 32).is_multiple_of(divisor);
             Some(round_x87(
                 negative,

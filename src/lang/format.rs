@@ -207,11 +207,8 @@ impl Printer<'_> {
                 let code = number::extend(bytes, false) as u32;
                 out.push_str(&format!("{value} {}", character(code, Prefix::of(ty))));
             }
-            Kind::Bool => out.push_str(match number {
-                0 => "false",
-                1 => "true",
-                _ => return Ok(out.push_str(&number.to_string())),
-            }),
+            Kind::Bool if number == 0 => out.push_str("false"),
+            Kind::Bool if number == 1 => out.push_str("true"),
             Kind::Float => match Layout::of(ty) {
                 Some(layout) => out.push_str(&float::text(bytes, layout)),
                 None => out.push_str("<invalid float value>"),

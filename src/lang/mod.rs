@@ -20,6 +20,7 @@ pub(crate) mod statement;
 pub(crate) mod strings;
 pub(crate) mod types;
 pub(crate) mod value;
+mod vector;
 
 pub(crate) use error::Error;
 pub(crate) use expr::{BinaryOp, Expr, IncDec, Internal, UnaryOp};
@@ -29,6 +30,7 @@ pub(crate) use value::{Place, Value};
 
 #[cfg(test)]
 mod against_gdb;
+mod assign;
 mod big;
 mod convert;
 pub(crate) mod eval;

@@ -8,6 +8,7 @@ use super::number;
 use super::scope::Scope;
 use super::types::{Kind, Type};
 use super::value::Value;
+use super::vector;
 
 fn not_arithmetic() -> Error {
     Error::new("Argument to arithmetic operation not a number or boolean.")
@@ -58,6 +59,9 @@ pub(super) fn unary(
     typing: bool,
 ) -> Result<Value, Error> {
     let ty = value.ty().clone();
+    if op != UnaryOp::LogicalNot && vector::shape(&ty).is_some() {
+        return vector::unary(op, value, scope, typing);
+    }
     let number = ty.is_integral() || ty.is_float();
     match op {
         UnaryOp::LogicalNot => {
@@ -125,6 +129,9 @@ pub(super) fn binary(
             }
         }
         _ => {}
+    }
+    if vector::shape(a.ty()).is_some() || vector::shape(b.ty()).is_some() {
+        return vector::binary(op, a, b, scope, typing);
     }
     let to = common(a.ty(), b.ty()).ok_or_else(not_arithmetic)?;
     if to.is_integral() && to.size() > 8 {

@@ -7,7 +7,7 @@ use super::literal;
 use super::parse_type::by_name;
 use super::registers;
 use super::scope::{Scope, Special};
-use super::types::{Kind, Type};
+use super::types::Type;
 
 /// More operators than this in one expression are refused: trees are walked recursively.
 const MOST_NODES: usize = 1000;
@@ -126,12 +126,17 @@ impl<'a> Parser<'a> {
         Error::new(format!("A syntax error in expression, near `{near}'."))
     }
 
-    fn node(&mut self, expr: Expr) -> Result<Expr, Error> {
+    fn count(&mut self) -> Result<(), Error> {
         self.nodes += 1;
         match self.nodes > MOST_NODES {
             true => Err(Error::new("The expression is too complex.")),
-            false => Ok(expr),
+            false => Ok(()),
         }
+    }
+
+    fn node(&mut self, expr: Expr) -> Result<Expr, Error> {
+        self.count()?;
+        Ok(expr)
     }
 
     fn deeper<T>(&mut self, f: impl FnOnce(&mut Self) -> Result<T, Error>) -> Result<T, Error> {
@@ -371,10 +376,7 @@ impl<'a> Parser<'a> {
     }
 
     fn primary(&mut self) -> Result<Expr, Error> {
-        self.node(Expr::Comma(
-            Box::new(Expr::Array(Vec::new())),
-            Box::new(Expr::Array(Vec::new())),
-        ))?;
+        self.count()?;
         match self.token.clone() {
             Token::Number(text) => {
                 let expr = literal::number(&text)?;

@@ -234,7 +234,7 @@ impl Parser<'_> {
         let (value, _) = super::literal::integer(&text)?;
         self.advance()?;
         self.expect("]")?;
-        Ok(Some(value as u64))
+        Ok(Some(value))
     }
 
     /// Behind the opening parenthesis.
