@@ -12,7 +12,7 @@ use support::app::{PATIENCE, number};
 use support::{App, Missing, process, test, testapp, unique};
 
 fn trace(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_trapline"));
+    let mut command = support::tracer::trapline();
     command.arg("trace").args(arguments).env("TERM", "dumb");
     command
 }

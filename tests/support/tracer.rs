@@ -30,11 +30,7 @@ impl Tracer {
     /// The command line without its arguments.
     pub fn command(self) -> Result<Command, Missing> {
         let mut command = match self {
-            // Another build, or gdb itself, to try the tests on.
-            Tracer::Trapline => match std::env::var_os("TRAPLINE_BIN") {
-                Some(path) => Command::new(path),
-                None => Command::new(env!("CARGO_BIN_EXE_trapline")),
-            },
+            Tracer::Trapline => trapline(),
             Tracer::Gdb => Command::new(gdb()?),
         };
         // No colors, no pager, no questions to a server, whatever the caller's environment says; and the
@@ -47,6 +43,14 @@ impl Tracer {
             .envs([("LINES", "24"), ("COLUMNS", "80")])
             .env_remove("DEBUGINFOD_URLS");
         Ok(command)
+    }
+}
+
+/// The command under test; `TRAPLINE_BIN` names another build, or gdb itself, to try the tests on.
+pub fn trapline() -> Command {
+    match std::env::var_os("TRAPLINE_BIN") {
+        Some(path) => Command::new(path),
+        None => Command::new(env!("CARGO_BIN_EXE_trapline")),
     }
 }
 
