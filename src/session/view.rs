@@ -286,6 +286,7 @@ mod tests {
                 cpu: None,
                 site: 0,
                 probe: 0,
+                hit: true,
                 command: 0,
                 fault: None,
                 registers: Registers::default(),

@@ -21,7 +21,7 @@ impl Compiler<'_> {
             && let Some(unit) = character(to)
         {
             let number = self.number(expr)?;
-            return self.string(number.v, unit).map(drop);
+            return self.string(number.v, unit, true).map(drop);
         }
         self.needs(expr)
     }
@@ -124,12 +124,13 @@ impl Compiler<'_> {
     }
 
     /// Captures what is shown of a string; gives the address behind it. Not a fault where there is
-    /// no memory: that is shown as text.
-    fn string(&mut self, address: V, unit: Width) -> Result<V, Reason> {
+    /// no memory: that is shown as text. The `last` of several needs one character more, which
+    /// tells whether the string goes on.
+    fn string(&mut self, address: V, unit: Width, last: bool) -> Result<V, Reason> {
         self.emit(|end| Op::CaptureString {
             end,
             address,
-            maximum: PRINT_MAX as u32,
+            maximum: PRINT_MAX as u32 + u32::from(last),
             unit,
         })
     }
@@ -264,13 +265,13 @@ impl Compiler<'_> {
             size
         };
         let mut at = address;
-        for _ in 0..count {
+        for left in (0..count).rev() {
             self.examined = Some(Examined {
                 address: at,
                 ty: item_type('s', letter),
                 value: false,
             });
-            at = self.string(at, unit)?;
+            at = self.string(at, unit, left == 0)?;
         }
         Ok(())
     }

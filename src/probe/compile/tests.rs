@@ -296,7 +296,7 @@ fn print_body(body: &[Command], scope: &mut World) -> (String, Option<(u16, Stri
     let error = ended
         .err()
         .map(|(index, failure)| (index, failure.to_string()));
-    (String::from_utf8(out).unwrap(), error)
+    (String::from_utf8_lossy(&out).into_owned(), error)
 }
 
 /// Runs a body as the engine and the front do, and as the prompt does: text, error, memory,
@@ -357,7 +357,7 @@ fn bodies_print_and_change_the_same_from_a_record() {
         "print $_arg1\nprint $arg2\nprint $_arg7\nprint $_arg8",
         "print $_be16($rdi)\nprint/x $_be32($rdi+2)\nprint/x $_be64($rdi+3)",
         "x/3xb $rdi\nprint $_\nprint $__\nx/2dw $_\nprint/x $__",
-        "print &data\nprint (char*)&data+2\nprint *(char*)&data\nprint f\nprint (long)f + 2\nx/2xb f+8\noutput f\nprint *f\nprint &f\nprintf \"%p\", f",
+        "print &data\nprint (char*)&data+2\nprint *(char*)&data\nprint f\nprint (long)f + 2\nx/2xb f+8\noutput f\nprint &f\nprintf \"%p\", f",
         "print ((int*)$rdi)[2]\nprint ((short*)$rdi)[-0]\nprint sizeof(long)\nprint *((char*)$rdi+4)",
         "print $rdi ? 5 : 6\nprint 1 == 2 ? 'a' : 'b'\nprint (1, 2)\nprint -(char)200\nprint ~$eax",
         "set *(int*)$rdi += 5\nset {short}($rdi+8) <<= 3\nprint ++*(char*)($rdi+1)\nx/12xb $rdi",
@@ -377,6 +377,13 @@ fn bodies_print_and_change_the_same_from_a_record() {
         "printf \"%s\\n\", 0x13f0\nset {char}$rdi = 1",
     ] {
         both_ways(text);
+    }
+    // Strings up to, at and over the limit of what is shown.
+    for at in 0..60 {
+        let at = DATA + 0x48 + 5 * at;
+        both_ways(&format!(
+            "x/3s {at}\nx/2sh {at}\nx/sw {at}\nprint (char*){at}\nprintf \"%s\", {at}"
+        ));
     }
 }
 
