@@ -20,6 +20,9 @@ use crate::record::wire::{Builder, Header};
 /// `SEGV_MAPERR` (`<asm-generic/siginfo.h>`): nothing is mapped there.
 const SEGV_MAPERR: i32 = 1;
 
+/// A thread without an rseq area is asked for it at this many hits, then no more.
+const RSEQ_TRIES: u8 = 8;
+
 /// The most a record holds; what goes beyond is cut, visibly.
 const RECORD_MAX: usize = 1 << 20;
 
@@ -360,7 +363,11 @@ impl Target {
 
     fn rseq(&mut self, tid: i32) -> Option<u64> {
         let thread = self.threads.get_mut(&tid)?;
-        *thread.rseq.get_or_insert_with(|| sys::rseq_address(tid))
+        if thread.rseq.is_none() && thread.rseq_missed < RSEQ_TRIES {
+            thread.rseq = sys::rseq_address(tid);
+            thread.rseq_missed += 1;
+        }
+        thread.rseq
     }
 }
 

@@ -27,11 +27,13 @@ impl Target {
             if runs(tid) {
                 // ESRCH: it has died.
                 let _ = sys::interrupt(tid);
+                // Whoever comes is dealt with: a leader that was killed is not reported before
+                // its other threads were.
                 while self.threads.contains_key(&tid) {
-                    let Ok(Some((tid, status))) = sys::wait(tid, true) else {
+                    let Ok(Some((other, status))) = sys::wait_any(true) else {
                         break;
                     };
-                    self.release(tid, Stop::new(tid, status));
+                    self.release(other, Stop::new(other, status));
                 }
             }
         }

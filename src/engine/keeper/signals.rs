@@ -119,10 +119,15 @@ impl Target {
                 (stopped, 0)
             }
             Stop::Cloned(stopped) | Stop::Exec(stopped) => (stopped, 0),
-            Stop::Exited(_) | Stop::Killed(_) | Stop::Nothing => {
-                self.threads.remove(&tid);
+            Stop::Exited(code) => {
+                self.gone(tid, Some(code), None);
                 return None;
             }
+            Stop::Killed(signal) => {
+                self.gone(tid, None, Some(signal));
+                return None;
+            }
+            Stop::Nothing => return None,
         };
         if other != 0 {
             // A second signal came first; that one is sent again.

@@ -42,9 +42,16 @@ impl Stopped {
     /// Lets it do one instruction and waits for what comes of that.
     pub fn step(self) -> io::Result<Stop> {
         sys::step(self.tid)?;
-        match sys::wait(self.tid, true)? {
-            Some((tid, status)) => Ok(Stop::new(tid, status)),
-            None => Err(io::ErrorKind::WouldBlock.into()),
+        loop {
+            if let Some((tid, status)) = sys::wait(self.tid, false)? {
+                return Ok(Stop::new(tid, status));
+            }
+            // A leader that was killed is not reported before its other threads were, and those
+            // are not waited for here.
+            if sys::is_zombie(self.tid) {
+                return Ok(Stop::Nothing);
+            }
+            std::thread::yield_now();
         }
     }
 

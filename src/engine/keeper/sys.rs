@@ -206,6 +206,13 @@ pub fn rseq_address(tid: i32) -> Option<u64> {
     (result > 0 && configuration.pointer != 0).then_some(configuration.pointer)
 }
 
+/// True if a thread has ended and was not waited for yet (`/proc/TID/stat`, third field).
+pub fn is_zombie(tid: i32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{tid}/stat")).unwrap_or_default();
+    let state = stat.rsplit_once(')').map(|(_, rest)| rest.trim_start());
+    state.is_none_or(|state| state.starts_with(['Z', 'X']))
+}
+
 /// Waits for any child of this thread.
 pub fn wait_any(blocking: bool) -> io::Result<Option<(i32, Status)>> {
     wait(-1, blocking)

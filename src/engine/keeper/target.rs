@@ -549,7 +549,7 @@ impl Target {
     }
 
     /// A thread, or the whole process, has ended.
-    fn gone(&mut self, tid: i32, code: Option<i32>, signal: Option<i32>) {
+    pub(super) fn gone(&mut self, tid: i32, code: Option<i32>, signal: Option<i32>) {
         let known = self.threads.remove(&tid).is_some();
         self.births.remove(&tid);
         let target = self.id;

@@ -16,8 +16,11 @@ pub struct Thread {
     pub counted: Vec<Counted>,
     /// SIGTRAP is blocked here: an int3 unblocks it, so every hit blocks it again.
     pub trap_blocked: bool,
-    /// Where the kernel tells the processor it runs on; `None` while not asked.
-    pub rseq: Option<Option<u64>>,
+    /// Where the kernel tells the processor it runs on, once it is known.
+    pub rseq: Option<u64>,
+    /// How often that was asked for in vain: it is registered only some way into a start, and by
+    /// some C libraries never.
+    pub rseq_missed: u8,
 }
 
 /// A pass that must not be counted again: the site, and the stack pointer it was made with.
@@ -63,6 +66,7 @@ impl Thread {
             counted: Vec::new(),
             trap_blocked,
             rseq: None,
+            rseq_missed: 0,
         }
     }
 
