@@ -112,7 +112,7 @@ impl Session {
                     let full = [Some(message), hint];
                     let full: Vec<_> = full.into_iter().flatten().collect();
                     probe.missing = Some(full.join("\n"));
-                    if self.targets.first().is_some() {
+                    if !self.targets.is_empty() {
                         probe.locations.clear();
                     }
                 }
