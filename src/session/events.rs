@@ -110,11 +110,9 @@ impl Session {
             thread.goes();
         }
         let id = target.id;
-        match self.keeper()?.resume(id, Some(tid), None) {
-            // A thread that was killed meanwhile.
-            Ok(()) | Err(crate::engine::client::EngineError::Refused(_)) => Ok(()),
-            Err(error) => Err(engine_error(&error)),
-        }
+        self.keeper()?
+            .let_go(id, tid)
+            .map_err(|error| engine_error(&error))
     }
 
     /// Waits for the next thing that matters, and shows hits and births on the way.
@@ -601,6 +599,7 @@ impl Session {
 
     fn ended(&mut self, index: usize, code: Option<i32>, signal: Option<i32>) {
         self.read_counters();
+        self.tell_drops();
         let target = self.targets.remove(index);
         self.forget_addresses(&target);
         match (code, signal) {

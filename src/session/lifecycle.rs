@@ -291,6 +291,7 @@ impl Session {
         let result = self.keeper()?.detach(id).map_err(|e| engine_error(&e));
         self.drain();
         self.read_counters();
+        self.tell_drops();
         if index < self.targets.len() {
             let target = self.targets.remove(index);
             self.forget_addresses(&target);
@@ -304,6 +305,7 @@ impl Session {
         self.drain();
         let result = self.keeper()?.kill(id).map_err(|e| engine_error(&e));
         self.read_counters();
+        self.tell_drops();
         if index < self.targets.len() {
             let target = self.targets.remove(index);
             self.forget_addresses(&target);

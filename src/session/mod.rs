@@ -238,7 +238,7 @@ impl Session {
 }
 
 /// How much of the hits waits for a slow reader before hits are dropped: bytes per target.
-const RING_BYTES: usize = 16 << 20;
+const RING_BYTES: usize = 64 << 20;
 
 /// The sentence for what the engine refused.
 pub fn engine_error(error: &EngineError) -> Error {
