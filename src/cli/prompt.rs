@@ -118,6 +118,12 @@ fn steps(interpreter: &mut Interpreter, steps: &[Step]) -> bool {
             break;
         }
         let result = match step {
+            // As gdb: a warning, and no failure.
+            Step::File(path) if !Path::new(path).exists() => {
+                let text = format!("warning: {}: No such file or directory", path.display());
+                interpreter.session.output.complain(&text);
+                Ok(())
+            }
             Step::File(path) => interpreter.source(Path::new(path)),
             Step::Command(text) => interpreter.command(text),
         };

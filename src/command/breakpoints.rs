@@ -36,7 +36,9 @@ fn set(i: &mut Interpreter, call: &Call<'_>, disposition: Disposition) -> Result
     let found = match i.session.locate(&spec, Origin::Break) {
         Ok(locations) => locations,
         Err(Unresolved::Bad(error)) => return Err(error),
-        Err(Unresolved::NotFound { message, hint }) => {
+        // It will be there as soon as the program runs; gdb takes the stub that jumps to it.
+        Err(Unresolved::NotFound { imported: true, .. }) => Vec::new(),
+        Err(Unresolved::NotFound { message, hint, .. }) => {
             if !pending(i, &message, hint)? {
                 return Ok(());
             }
@@ -190,7 +192,7 @@ pub fn trace(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
     let locations = match i.session.locate(&text.location, Origin::Trace) {
         Ok(locations) => locations,
         Err(Unresolved::Bad(error)) => return Err(error),
-        Err(Unresolved::NotFound { message, hint }) => {
+        Err(Unresolved::NotFound { message, hint, .. }) => {
             let full = [Some(message), hint];
             let full = full.into_iter().flatten().collect::<Vec<_>>().join("\n");
             // What is launched still loads its libraries; whoever ends the session tells.

@@ -614,7 +614,7 @@ impl Session {
                 target.pid
             )),
             (Some(code), _) => self.tell(&format!(
-                "[Inferior 1 (process {}) exited with code {code:02o}]\n",
+                "[Inferior 1 (process {}) exited with code 0{code:o}]\n",
                 target.pid
             )),
         }

@@ -24,6 +24,8 @@ pub trait Names {
     fn read(&self, address: u64, buf: &mut [u8]) -> Result<(), u64>;
     /// Whether anything is loaded.
     fn any(&self) -> bool;
+    /// Whether any of it has debug info.
+    fn debug_info(&self) -> bool;
 }
 
 /// Where memory and registers come from.
@@ -227,7 +229,11 @@ impl Scope for View<'_> {
     }
 
     fn has_symbols(&self) -> bool {
-        self.names.any()
+        match &self.source {
+            Source::Files => self.names.debug_info(),
+            // The C library's is usually there.
+            Source::Live { .. } | Source::Record(_) => self.names.any(),
+        }
     }
 
     fn variable(&self, name: &str) -> Option<Value> {
