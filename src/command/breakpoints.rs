@@ -7,7 +7,7 @@ use super::top::NAMES;
 use crate::error::{Error, fail};
 use crate::lang;
 use crate::lang::braces;
-use crate::lang::script::{Node, Position};
+use crate::lang::script::{Node, Position, Resolver};
 use crate::session::breakpoint::{Choice, Disposition, Location, Origin, Probe, choices};
 use crate::session::images::Unresolved;
 
@@ -415,6 +415,23 @@ impl Interpreter {
             at,
         };
         trace(self, &call)
+    }
+
+    /// What a person reads in front of the lines of a body.
+    pub fn introduce(&mut self, line: &str) {
+        let Some(("commands", list)) = NAMES.resolve(line) else {
+            return;
+        };
+        let list = match list.trim() {
+            "" => self.session.probes.last_number().to_string(),
+            list => list.to_string(),
+        };
+        if self.terminal.is_terminal() {
+            self.print(&format!(
+                "Type commands for breakpoint(s) {list}, one per line.\nEnd with a line saying just \"end\".\n"
+            ));
+            self.session.output.flush();
+        }
     }
 
     /// `commands [N…]`

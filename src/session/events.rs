@@ -296,6 +296,12 @@ impl Session {
                     self.pass_by(index, stop.tid, all_stand)?;
                     return Ok(None);
                 }
+                let target = &mut self.targets[index];
+                if number == libc::SIGINT && std::mem::take(&mut target.late_interrupt) {
+                    // SIGINT does not reach the program, so nothing is lost by that.
+                    self.pass_by(index, stop.tid, all_stand)?;
+                    return Ok(None);
+                }
                 self.stand(index)?;
                 self.present_signal(index, stop.tid, number);
                 Ok(Some(Wake::Stopped(Vec::new())))
@@ -478,7 +484,9 @@ impl Session {
         self.targets[0]
             .waiting
             .retain(|s| !matches!(s.reason, Reason::Signal { number: 2, .. }));
-        let tid = self.targets[0].selected;
+        let target = &mut self.targets[0];
+        target.late_interrupt = process::is_pending(target.pid, libc::SIGINT);
+        let tid = target.selected;
         self.present_signal(0, tid, libc::SIGINT);
         Ok(Wake::Stopped(Vec::new()))
     }

@@ -154,6 +154,7 @@ impl Session {
             waiting: Default::default(),
             sites: Default::default(),
             internal: None,
+            late_interrupt: false,
             next_site: 0,
         });
         let index = self.targets.len() - 1;

@@ -66,6 +66,8 @@ pub struct Target {
     pub sites: BTreeMap<u64, Site>,
     /// Where the dynamic linker tells debuggers that it has mapped something.
     pub internal: Option<u64>,
+    /// A Ctrl-C was presented while the program's own SIGINT for it was still on its way.
+    pub late_interrupt: bool,
     next_site: u32,
 }
 
