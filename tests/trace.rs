@@ -76,6 +76,77 @@ fn json_version_1() {
     });
 }
 
+/// Every line, of each kind, is what `schema/record-v1.json` says.
+#[test]
+fn json_keeps_to_its_schema() {
+    test(|| {
+        let path = support::root().join("schema/record-v1.json");
+        let schema = std::fs::read_to_string(path).expect("the schema");
+        let schema = serde_json::from_str(&schema).expect("JSON");
+        let schema = jsonschema::validator_for(&schema).expect("a schema");
+        let text = launched(
+            &[
+                "--json",
+                "-e",
+                "*Fibon",
+                "-e",
+                r#"*Fibon if $rdi == 3 { x/2xb $rsp; printf "n=%d \"\\ \t\n", $rdi; echo \377\n }"#,
+                "-e",
+                r"*(Fibon+4) { x/xb 8; echo never\n }",
+                "-e",
+                "*(Fibon+4) if *(char*)16 == 1",
+                // What does not compile asks the front.
+                "-e",
+                "*(Fibon+1) { while $rdi < 0; end; print/x 77 }",
+                "-e",
+                "*(Fibon+1) { while $nothing; end; print $nothing + 1 }",
+            ],
+            "200",
+        )?;
+        let mut kinds = std::collections::BTreeSet::new();
+        for line in text.lines() {
+            let record: serde_json::Value =
+                serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+            if let Err(error) = schema.validate(&record) {
+                panic!("{error}: {line}");
+            }
+            kinds.insert(record["type"].as_str().expect("a type").to_owned());
+        }
+        let kinds: Vec<&str> = kinds.iter().map(String::as_str).collect();
+        assert_eq!(kinds, ["fault", "hit", "summary"], "{text}");
+        let asked = text.matches(" = 0x4d\"").count();
+        assert_eq!(asked, 200, "{text}");
+        Ok(())
+    });
+}
+
+/// Bodies that the front runs, in two processes that lie at different addresses.
+#[test]
+fn two_targets_are_asked_about_each_its_own() {
+    test(|| {
+        let start = || -> Result<App, Missing> {
+            let mut target = App::start(&testapp("fibon")?, &["--wait", "--calls", "100"]);
+            target.expect("ready");
+            Ok(target)
+        };
+        let (mut first, mut second) = (start()?, start()?);
+        let pids = [first.pid(), second.pid()];
+        let [one, two] = pids.map(|pid| pid.to_string());
+        let probe = r#"*Fibon { while 0; end; printf "at %d %d\n", $rip == (long)&Fibon, *(unsigned char*)&Fibon }"#;
+        let mut tracer = App::spawn(trace(&["-p", &one, "-p", &two, "-e", probe]));
+        let deadline = Instant::now() + PATIENCE;
+        let armed = |pid| process::until(deadline, || !process::changed_text(pid).is_empty());
+        assert!(pids.into_iter().all(armed), "no int3 came");
+        first.send("go");
+        second.send("go");
+        first.succeed();
+        second.succeed();
+        let text = tracer.succeed();
+        assert_eq!(text.matches("at 1 85\n").count(), 200, "{text}");
+        Ok(())
+    });
+}
+
 #[test]
 fn a_condition() {
     test(|| {

@@ -74,10 +74,12 @@ impl Session {
 
     /// The value of `*EXPR`, refused where no instruction begins.
     fn exact_address(&mut self, target: usize, expression: &str) -> Result<u64, Unresolved> {
-        let value = self.with_view(|view, _| {
-            let expr = lang::parse(expression, view)?;
-            let value = lang::evaluate(&expr, view)?;
-            value.as_u64(view)
+        let value = self.about(target, |session| {
+            session.with_view(|view, _| {
+                let expr = lang::parse(expression, view)?;
+                let value = lang::evaluate(&expr, view)?;
+                value.as_u64(view)
+            })
         });
         let address = value.map_err(|e| Unresolved::Bad(Error::new(e.to_string())))?;
         match self.images_of(target) {
@@ -252,7 +254,7 @@ impl Session {
         let mut wanted: BTreeMap<u64, Vec<u32>> = BTreeMap::new();
         let probes: Vec<Probe> = self.probes.iter().filter(|p| p.enabled).cloned().collect();
         for probe in probes {
-            let locations = if index == 0 {
+            let locations = if self.targets.len() == 1 {
                 probe.locations.clone()
             } else {
                 self.locate_in(index, &probe.spec, probe.origin)
