@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use support::app::{PATIENCE, number};
+use support::app::number;
 use support::{App, Missing, process, test, testapp, unique};
 
 fn trace(arguments: &[&str]) -> Command {
@@ -134,9 +134,7 @@ fn two_targets_are_asked_about_each_its_own() {
         let [one, two] = pids.map(|pid| pid.to_string());
         let probe = r#"*Fibon { while 0; end; printf "at %d %d\n", $rip == (long)&Fibon, *(unsigned char*)&Fibon }"#;
         let mut tracer = App::spawn(trace(&["-p", &one, "-p", &two, "-e", probe]));
-        let deadline = Instant::now() + PATIENCE;
-        let armed = |pid| process::until(deadline, || !process::changed_text(pid).is_empty());
-        assert!(pids.into_iter().all(armed), "no int3 came");
+        tracer.expect("  probe 1: ");
         first.send("go");
         second.send("go");
         first.succeed();
@@ -177,11 +175,8 @@ fn attached_by_name() {
         let _ = std::fs::remove_file(link);
         target.expect("ready");
         let mut tracer = App::spawn(trace(&["-p", &name, "-e", "*Fibon"]));
-        let deadline = Instant::now() + PATIENCE;
-        assert!(
-            process::until(deadline, || !process::changed_text(target.pid()).is_empty()),
-            "no int3 came"
-        );
+        // The banner comes when all is armed.
+        tracer.expect("  probe 1: ");
         target.send("go");
         target.succeed();
         let text = tracer.succeed();
@@ -204,11 +199,15 @@ fn a_stalled_reader_stalls_nobody() {
             .spawn()
             .expect("trapline runs");
         let stdout = tracer.stdout.take().expect("a pipe");
-        let mut stderr = tracer.stderr.take().expect("a pipe");
-        let armed = process::until(Instant::now() + PATIENCE, || {
-            !process::changed_text(pid).is_empty()
-        });
-        assert!(armed, "no int3 came");
+        let mut stderr = BufReader::new(tracer.stderr.take().expect("a pipe"));
+        // The banner comes when all is armed.
+        let mut banner = String::new();
+        while !banner.contains("  probe 1: ") {
+            assert!(
+                stderr.read_line(&mut banner).expect("stderr") > 0,
+                "{banner}"
+            );
+        }
 
         target.send("go");
         let begin = Instant::now();

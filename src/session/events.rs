@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use super::breakpoint::{Disposition, Origin, Probe};
-use super::sites::INTERNAL;
+use super::sites::{INTERNAL, is_gone};
 use super::view::Names;
 use super::{Session, engine_error, process, signals};
 use crate::arch::Registers;
@@ -91,9 +91,11 @@ impl Session {
                 thread.goes();
             }
             let id = target.id;
-            self.keeper()?
-                .resume(id, None, signal)
-                .map_err(|e| engine_error(&e))?;
+            match self.keeper()?.resume(id, None, signal) {
+                Err(error) if !is_gone(&error) => return Err(engine_error(&error)),
+                // It has ended meanwhile, which an event tells.
+                Ok(()) | Err(_) => {}
+            }
         }
         Ok(())
     }

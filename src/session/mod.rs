@@ -152,7 +152,11 @@ impl Session {
     /// A process is gone; the first of the others is the one that commands are about.
     fn take_target(&mut self, index: usize) -> Target {
         self.current = 0;
-        self.targets.remove(index)
+        let target = self.targets.remove(index);
+        if !self.targets.is_empty() {
+            self.relocate();
+        }
+        target
     }
 
     /// The same, or gdb's complaint.

@@ -10,9 +10,9 @@ use super::breakpoint::{Disposition, Location, Origin, Probe};
 use super::images::{Images, Unresolved};
 use super::plan::Plan;
 use super::view::Names;
-use super::{Session, engine_error};
-use crate::engine::client::Keeper;
-use crate::engine::protocol::{SiteId, SiteProbe, SiteSpec};
+use super::{Session, engine_error, process};
+use crate::engine::client::{EngineError, Keeper};
+use crate::engine::protocol::{Failure, SiteId, SiteProbe, SiteSpec};
 use crate::error::{Error, fail};
 use crate::lang;
 
@@ -225,6 +225,8 @@ impl Session {
         };
         let armed = match result {
             Ok(()) => Some(spec.clone()),
+            // It has ended meanwhile, which an event tells.
+            Err(error) if is_gone(&error) || process::has_ended(self.targets[index].pid) => None,
             Err(error) => {
                 let numbers: Vec<String> = plans.iter().map(|(n, _)| n.to_string()).collect();
                 failed.push(format!(
@@ -333,6 +335,11 @@ impl Session {
             .flat_map(|t| t.sites.keys().copied())
             .collect()
     }
+}
+
+/// The keeper has no such target any more.
+pub(super) fn is_gone(error: &EngineError) -> bool {
+    matches!(error, EngineError::Refused(Failure::NoTarget))
 }
 
 /// Tells the keeper how many hits of a probe are let by.
