@@ -496,7 +496,7 @@ impl Machine for HitMachine<'_> {
         Ok(())
     }
 
-    fn capture_string(&mut self, address: u64, maximum: u32, unit: Width) -> Result<u64, u64> {
+    fn capture_string(&mut self, address: u64, maximum: u32, unit: Width) -> u64 {
         let unit = unit.bytes();
         let most = self.room(u64::from(maximum) * unit as u64);
         let mut taken = Vec::new();
@@ -507,7 +507,7 @@ impl Machine for HitMachine<'_> {
             let piece = (64 - at as usize % 64).min(most - taken.len());
             let readable = self.read_chunk(at, piece);
             if readable == 0 && taken.is_empty() {
-                return Err(address);
+                return address;
             }
             let chunk = &self.chunk[..readable];
             taken.extend_from_slice(chunk);
@@ -528,6 +528,6 @@ impl Machine for HitMachine<'_> {
             taken.len() + unit
         };
         self.builder.memory(address, asked as u64, &taken);
-        Ok(address.wrapping_add(taken.len() as u64))
+        address.wrapping_add(taken.len() as u64)
     }
 }

@@ -232,7 +232,7 @@ impl Machine for World {
         Ok(())
     }
 
-    fn capture_string(&mut self, address: u64, maximum: u32, unit: Width) -> Result<u64, u64> {
+    fn capture_string(&mut self, address: u64, maximum: u32, unit: Width) -> u64 {
         let unit = unit.bytes();
         let mut taken = Vec::new();
         while taken.len() < maximum as usize * unit {
@@ -246,7 +246,7 @@ impl Machine for World {
         }
         let end = address + taken.len() as u64;
         self.kept.push((address, taken));
-        Ok(end)
+        end
     }
 }
 
