@@ -37,7 +37,9 @@ fn set(i: &mut Interpreter, call: &Call<'_>, disposition: Disposition) -> Result
         Ok(locations) => locations,
         Err(Unresolved::Bad(error)) => return Err(error),
         Err(Unresolved::NotFound { message, hint }) => {
-            pending(i, &message, hint)?;
+            if !pending(i, &message, hint)? {
+                return Ok(());
+            }
             Vec::new()
         }
     };
@@ -101,30 +103,19 @@ fn add(i: &mut Interpreter, wanted: Wanted, tell: bool, note: bool) -> Result<()
         .map_err(|e| Error::new(e.to_string()))
 }
 
-/// The name is nowhere: asks whether to wait for it.
-fn pending(i: &mut Interpreter, message: &str, hint: Option<String>) -> Result<(), Error> {
+/// The name is nowhere: asks whether to wait for it. To decline is no error, as in gdb.
+fn pending(i: &mut Interpreter, message: &str, hint: Option<String>) -> Result<bool, Error> {
     let full = match &hint {
         Some(hint) => format!("{message}\n{hint}"),
         None => message.to_string(),
     };
+    if i.session.settings.pending == Some(false) {
+        fail!("{full}");
+    }
+    i.session.output.complain(&full);
     match i.session.settings.pending {
-        Some(true) => {
-            i.session.output.complain(&full);
-            Ok(())
-        }
-        Some(false) => fail!("{full}"),
-        None => {
-            i.session.output.flush();
-            i.print(&format!("{message}\n"));
-            let question = "Make breakpoint pending on future shared library load? ";
-            if i.query_no(question)? {
-                return Ok(());
-            }
-            match hint {
-                Some(hint) => Err(Error::new(hint)),
-                None => Err(Error::new("")),
-            }
-        }
+        Some(_) => Ok(true),
+        None => i.query_no("Make breakpoint pending on future shared library load? "),
     }
 }
 
@@ -191,6 +182,9 @@ pub fn trace(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
     }
     if let Some(condition) = &text.condition {
         check_condition(i, condition)?;
+    }
+    if let Some(body) = &text.body {
+        i.hint_body(body);
     }
     let mut missing = None;
     let locations = match i.session.locate(&text.location, Origin::Trace) {
@@ -423,6 +417,7 @@ impl Interpreter {
 
     /// `commands [N…]`
     pub fn set_body(&mut self, list: &str, body: Arc<[Node]>) -> Result<(), Error> {
+        self.hint_body(&body);
         let body = (!body.is_empty()).then_some(body);
         if list.is_empty() {
             let last = self.session.probes.last_number();

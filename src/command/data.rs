@@ -33,8 +33,8 @@ impl Interpreter {
         self.session.need_stand()?;
         let selected = self.session.target().map(|t| t.selected);
         self.session.with_all(selected, |view, output, state| {
-            let Some(statement) = parse_statement(name, arguments, view)
-                .map_err(|e| Error::new(with_hint(&e.to_string(), arguments)))?
+            let Some(statement) =
+                parse_statement(name, arguments, view).map_err(|e| Error::new(e.to_string()))?
             else {
                 fail!("{name} {arguments}: not understood.");
             };
@@ -47,10 +47,7 @@ impl Interpreter {
             match statement.run(&mut context) {
                 Ok(Flow::Next) => Ok(()),
                 Ok(_) => fail!("{name}: not possible here."),
-                Err(error) => {
-                    let error = failure(error);
-                    Err(Error::new(with_hint(&error.message, arguments)))
-                }
+                Err(error) => Err(failure(error)),
             }
         })
     }
@@ -73,32 +70,13 @@ impl Interpreter {
                 let value = lang::evaluate(&expr, view)?;
                 f(value, view)
             })
-            .map_err(|e| Error::new(with_hint(&e.to_string(), expression)))
+            .map_err(|e| Error::new(e.to_string()))
     }
 }
 
 /// The value of an expression as a number.
 pub fn number(i: &mut Interpreter, expression: &str) -> Result<u64, Error> {
     i.evaluate(expression, |value, view| value.as_u64(view))
-}
-
-/// A register that the shell ate leaves a sign in front of nothing: `x/s +30`, `{char}(+31)`.
-pub fn with_hint(message: &str, text: &str) -> String {
-    let text = text
-        .trim_start_matches(|c: char| c == '/' || c.is_ascii_alphanumeric())
-        .trim_start();
-    let eaten = ["+", "==", "!=", "(+", "*(+"]
-        .iter()
-        .any(|start| text.starts_with(start))
-        || text.contains("(+")
-        || text.contains("(==");
-    if eaten {
-        format!(
-            "{message}\n(Was a name like $rsi eaten by the shell? Put the command in single quotes.)"
-        )
-    } else {
-        message.into()
-    }
 }
 
 /// `print[/F] [EXPRESSION]`
@@ -114,6 +92,21 @@ pub fn call(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
 /// `output[/F] EXPRESSION`
 pub fn output(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
     i.statement("output", call.arguments)
+}
+
+/// `whatis [EXPRESSION]`
+pub fn whatis(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
+    i.session.need_stand()?;
+    let expression = match call.arguments {
+        "" => "$",
+        expression => expression,
+    };
+    let ty = i
+        .session
+        .with_view(|view, _| lang::type_of(&lang::parse(expression, view)?, view))
+        .map_err(|e| Error::new(e.to_string()))?;
+    i.print(&format!("type = {ty}\n"));
+    Ok(())
 }
 
 /// `x[/NFU] [ADDRESS]`
@@ -139,17 +132,4 @@ pub fn hexdump(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
 /// `set EXPRESSION`, `set variable EXPRESSION`
 pub fn set_expression(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
     i.statement("set variable", call.arguments)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_register_that_the_shell_ate_is_suspected() {
-        assert!(with_hint("A", "/s +30").contains("single quotes"));
-        assert!(with_hint("A", "{char}(+31) = 1").contains("single quotes"));
-        assert_eq!(with_hint("A", "/s $rsi+30"), "A");
-        assert_eq!(with_hint("A", "foo"), "A");
-    }
 }

@@ -202,7 +202,7 @@ pub fn program(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
     let Some(probe) = i.session.probes.get(number).cloned() else {
         fail!("No breakpoint number {number}.");
     };
-    let text = i.session.program_text(&probe);
+    let text = i.session.program_text(&probe)?;
     i.print(&text);
     Ok(())
 }

@@ -58,6 +58,8 @@ pub struct Interpreter {
     pub asking: bool,
     /// A command let the target go on.
     pub resumed: bool,
+    /// A suspicion that is told once was told.
+    pub hinted: bool,
     depth: usize,
 }
 
@@ -73,6 +75,7 @@ impl Interpreter {
             due: Vec::new(),
             asking: false,
             resumed: false,
+            hinted: false,
             depth: 0,
         }
     }
@@ -84,7 +87,7 @@ impl Interpreter {
 
     /// One command of the command line. A body that it begins is read from the terminal.
     pub fn command(&mut self, text: &str) -> Result<(), Error> {
-        let mut reader = Reader::new("-ex", &NAMES);
+        let mut reader = Reader::new("-ex", &NAMES).not_joining();
         let mut node = None;
         for line in text.lines() {
             if let Read::Node(complete) = reader.line(line).map_err(script)? {
@@ -274,7 +277,8 @@ impl Interpreter {
             from_tty,
             at,
         };
-        (entry.action)(self, &call)
+        let result = (entry.action)(self, &call);
+        self.hint(text, result)
     }
 
     /// Looks `call`'s first word up in a sub-table and runs it.

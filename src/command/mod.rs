@@ -3,6 +3,7 @@
 
 mod breakpoints;
 mod data;
+mod eaten;
 mod info;
 pub(crate) mod interpreter;
 pub(crate) mod running;

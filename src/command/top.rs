@@ -229,6 +229,12 @@ pub static TOP: Table<Action> = Table {
             action: breakpoints::trace,
         },
         Entry {
+            name: "whatis",
+            aliases: &[],
+            help: "Show the type of an expression.\nUsage: whatis [EXPRESSION]",
+            action: data::whatis,
+        },
+        Entry {
             name: "while",
             aliases: &[],
             help: "Run commands as long as an expression is not zero.\nUsage: while EXPRESSION\nThe commands follow, one a line, up to `end'.",

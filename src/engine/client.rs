@@ -27,6 +27,7 @@ const LOOK: Duration = Duration::from_millis(5);
 
 /// What the front learns next.
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant)] // Most are hits, which shall not be allocated.
 pub enum Happening {
     /// A hit of a probe that continues.
     Hit(TargetId, Record),

@@ -293,7 +293,8 @@ fn compare(source: &str, compiler: &str, stop: Option<&str>) {
     gdb.args(["-batch", "-nx", "-iex", "set debuginfod enabled off"]);
     gdb.env("CORPUS", corpus().join("print.txt"))
         .env("OUT", &out)
-        .env("LC_ALL", "C");
+        // What is text is the locale's decision, here and there.
+        .envs(std::env::var("LC_ALL").map(|locale| ("LC_ALL", locale)));
     if let Some(stop) = stop {
         gdb.args(["-ex", &format!("break {stop}"), "-ex", "run"]);
     }

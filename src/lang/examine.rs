@@ -2,8 +2,8 @@
 
 use std::io::Write;
 
-use super::strings::{Charset, PRINT_MAX, read_available, text_at};
-use super::{Error, Kind, Place, Scope, Type, Value, format_scalar, symbolic};
+use super::strings::{Charset, PRINT_MAX, prefix, read_available, text_at};
+use super::{Error, Kind, Place, Scope, Type, Value, format_scalar, linkage_symbolic};
 
 /// Decodes the instruction that `bytes` (at most 15, fewer where memory ends) begin at an address:
 /// its length and text. The last parameter gives `name+offset` of an address. `None` if `bytes`
@@ -280,7 +280,7 @@ impl Run<'_> {
                 self.out,
                 "{:#x}{}:",
                 self.address,
-                symbolic(self.address, self.scope)
+                linkage_symbolic(self.address, self.scope)
             )?;
             for _ in 0..left.min(per_line) {
                 write!(self.out, "\t")?;
@@ -305,6 +305,7 @@ impl Run<'_> {
                     self.scope,
                     address,
                     width as usize,
+                    prefix(None, width as usize),
                     Charset::of_environment(),
                 );
                 self.address = address.wrapping_add(taken);
@@ -350,7 +351,7 @@ impl Run<'_> {
         match self.format {
             'i' => {
                 let behind = self.address.wrapping_sub(1);
-                let symbol = symbolic(behind, self.scope);
+                let symbol = linkage_symbolic(behind, self.scope);
                 writeln!(
                     self.out,
                     "No line number information available for address {behind:#x}{symbol}"

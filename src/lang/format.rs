@@ -2,9 +2,9 @@
 
 use super::error::Error;
 use super::float::{self, Layout};
-use super::format_string::{Prefix, character, literal, pointed_string};
 use super::number;
 use super::scope::Scope;
+use super::strings::{self, Charset};
 use super::types::{Flag, Kind, Member, Type};
 use super::value::Value;
 
@@ -94,7 +94,8 @@ pub(crate) fn format_scalar(
             } else {
                 i64::from(byte)
             };
-            format!("{value} {}", character(u32::from(byte), Prefix::None))
+            let shown = strings::character(&[byte], "", Charset::of_environment());
+            format!("{value} {shown}")
         }
         'a' => {
             let address = number()? as u64;
@@ -140,6 +141,11 @@ fn bracketed(symbol: Option<(String, u64)>) -> String {
         Some((name, offset)) => format!(" <{name}+{offset}>"),
         None => String::new(),
     }
+}
+
+/// What stands in front of the quotes of a character or string of this type.
+fn text_prefix(ty: &Type) -> &'static str {
+    strings::prefix(Some(ty.own_name().unwrap_or("char")), 1)
 }
 
 struct Printer<'a> {
@@ -204,8 +210,9 @@ impl Printer<'_> {
                 } else {
                     (number as u128).to_string()
                 };
-                let code = number::extend(bytes, false) as u32;
-                out.push_str(&format!("{value} {}", character(code, Prefix::of(ty))));
+                let prefix = text_prefix(ty);
+                let shown = strings::character(bytes, prefix, Charset::of_environment());
+                out.push_str(&format!("{value} {shown}"));
             }
             Kind::Bool if number == 0 => out.push_str("false"),
             Kind::Bool if number == 1 => out.push_str("true"),
@@ -245,7 +252,10 @@ impl Printer<'_> {
         out.push_str(&format!("{address:#x}{}", symbolic(address, self.scope)));
         if address != 0 && self.is_text(to) {
             out.push(' ');
-            out.push_str(&pointed_string(address, to, self.scope));
+            let width = to.size().max(1) as usize;
+            let charset = Charset::of_environment();
+            let prefix = text_prefix(to);
+            out.push_str(&strings::text_at(self.scope, address, width, prefix, charset).0);
         }
     }
 
@@ -274,11 +284,12 @@ impl Printer<'_> {
             (_, Ok(count)) => count.min(bytes.len() / size),
         };
         if self.is_text(element) && count > 0 {
-            out.push_str(&literal(
+            out.push_str(&strings::quoted(
                 &bytes[..count * size],
                 size,
-                Prefix::of(element),
+                text_prefix(element),
                 false,
+                Charset::of_environment(),
             ));
             return Ok(());
         }

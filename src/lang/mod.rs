@@ -36,7 +36,6 @@ mod convert;
 pub(crate) mod eval;
 mod float;
 pub(crate) mod format;
-pub(crate) mod format_string;
 mod lexer;
 mod literal;
 #[cfg(test)]

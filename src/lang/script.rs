@@ -226,6 +226,8 @@ pub struct Reader<'r> {
     stack: Vec<Open>,
     /// Text whose next line is still to come, and where it began.
     unfinished: Option<Line>,
+    /// A backslash at the end of a line joins it with the next.
+    joins: bool,
 }
 
 impl<'r> Reader<'r> {
@@ -247,6 +249,15 @@ impl<'r> Reader<'r> {
             at,
             stack: Vec::new(),
             unfinished: None,
+            joins: true,
+        }
+    }
+
+    /// The same for single commands, behind which no line follows: a backslash means itself.
+    pub fn not_joining(self) -> Reader<'r> {
+        Reader {
+            joins: false,
+            ..self
         }
     }
 
@@ -274,7 +285,7 @@ impl<'r> Reader<'r> {
                 at,
             },
         };
-        if line.text.ends_with('\\') {
+        if self.joins && line.text.ends_with('\\') {
             line.text.pop();
             self.unfinished = Some(line);
             return Ok(Read::More);

@@ -1,5 +1,7 @@
 //! A string in the target as gdb shows it: escapes, runs, and what cannot be decoded.
 
+use std::sync::OnceLock;
+
 use super::Scope;
 
 /// gdb's `print elements` (and its `print characters`): what is fetched of a string at most.
@@ -17,8 +19,13 @@ pub(crate) enum Charset {
 }
 
 impl Charset {
-    /// What the environment variables of the locale say (locale(7)).
+    /// What the environment variables of the locale say (locale(7)), asked once.
     pub(crate) fn of_environment() -> Charset {
+        static CHARSET: OnceLock<Charset> = OnceLock::new();
+        *CHARSET.get_or_init(Charset::ask_environment)
+    }
+
+    fn ask_environment() -> Charset {
         let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
         let locale = set("LC_ALL")
             .or_else(|| set("LC_CTYPE"))
@@ -89,12 +96,24 @@ pub(crate) fn fetch(scope: &dyn Scope, address: u64, width: usize) -> Fetched {
     fetched
 }
 
+/// What stands in front of the quotes of a string whose characters have a type of this name, or
+/// only a width.
+pub(crate) fn prefix(name: Option<&str>, width: usize) -> &'static str {
+    match (name, width) {
+        (Some("wchar_t"), _) => "L",
+        (Some("char16_t"), _) | (None, 2) => "u",
+        (Some("char32_t"), _) | (None, 4) => "U",
+        _ => "",
+    }
+}
+
 /// What gdb's `x/s` and `print (char *)` show for the string at `address`, and how many bytes of
 /// it were taken.
 pub(crate) fn text_at(
     scope: &dyn Scope,
     address: u64,
     width: usize,
+    prefix: &str,
     charset: Charset,
 ) -> (String, u64) {
     let fetched = fetch(scope, address, width);
@@ -105,7 +124,7 @@ pub(crate) fn text_at(
     let cut = !ended && next.len() == width && !zero(&next);
     let mut text = String::new();
     if !fetched.failed || !fetched.bytes.is_empty() {
-        text = quoted(&fetched.bytes, width, cut, charset);
+        text = quoted(&fetched.bytes, width, prefix, cut, charset);
     }
     if fetched.failed {
         text.push_str(&format!(
@@ -115,32 +134,49 @@ pub(crate) fn text_at(
     (text, fetched.bytes.len() as u64)
 }
 
-/// `bytes` as a string literal with the prefix of its width; a closing zero is not shown unless
-/// the string goes on (`cut`).
-pub(crate) fn quoted(bytes: &[u8], width: usize, cut: bool, charset: Charset) -> String {
-    let mut out = String::from(match width {
-        2 => "u",
-        4 => "U",
-        _ => "",
-    });
+/// `bytes` as a string literal; a closing zero is not shown unless the string goes on (`cut`).
+pub(crate) fn quoted(
+    bytes: &[u8],
+    width: usize,
+    prefix: &str,
+    cut: bool,
+    charset: Charset,
+) -> String {
     let mut bytes = bytes;
     if !cut && bytes.len() >= width && bytes[bytes.len() - width..].iter().all(|byte| *byte == 0) {
         bytes = &bytes[..bytes.len() - width];
     }
-    if bytes.is_empty() {
-        out.push_str("\"\"");
-        return out;
-    }
     let mut writer = Writer {
-        out,
+        out: prefix.into(),
         width,
         charset,
         escaped: false,
     };
-    writer.runs(bytes);
-    if cut {
+    if bytes.is_empty() {
+        writer.out.push_str("\"\"");
+        return writer.out;
+    }
+    let whole = writer.runs(bytes);
+    if cut || !whole {
         writer.out.push_str("...");
     }
+    writer.out
+}
+
+/// One character between single quotes, as gdb shows it behind its number.
+pub(crate) fn character(unit: &[u8], prefix: &str, charset: Charset) -> String {
+    let mut writer = Writer {
+        out: format!("{prefix}'"),
+        width: unit.len().max(1),
+        charset,
+        escaped: false,
+    };
+    let piece = match writer.decode(unit) {
+        (piece @ Piece::Char(_), _) => piece,
+        _ => Piece::Invalid,
+    };
+    writer.character(&piece, unit, '\'');
+    writer.out.push('\'');
     writer.out
 }
 
@@ -153,10 +189,12 @@ struct Writer {
 }
 
 impl Writer {
-    fn runs(&mut self, bytes: &[u8]) {
+    /// Writes up to [`PRINT_MAX`] characters, a run that begins within them whole; false if there
+    /// were more.
+    fn runs(&mut self, bytes: &[u8]) -> bool {
         let mut rest = bytes;
-        let (mut open, mut first) = (false, true);
-        while !rest.is_empty() {
+        let (mut open, mut first, mut written) = (false, true, 0);
+        while !rest.is_empty() && written < PRINT_MAX {
             let (piece, length) = self.next(rest);
             let raw = match piece {
                 Piece::Incomplete => &rest[rest.len() - length..],
@@ -170,6 +208,7 @@ impl Writer {
                     count += 1;
                 }
             }
+            written += count;
             rest = match piece {
                 Piece::Incomplete => &[],
                 _ => &rest[count * length..],
@@ -178,7 +217,7 @@ impl Writer {
             if open && !single {
                 self.out.push('"');
             }
-            if !first && !(open && single) {
+            if !(first || open && single) {
                 self.out.push_str(", ");
             }
             first = false;
@@ -201,6 +240,7 @@ impl Writer {
         if open {
             self.out.push('"');
         }
+        rest.is_empty()
     }
 
     /// The next piece of `bytes`, which are not empty, and its length. gdb loses the character in
@@ -315,17 +355,23 @@ fn is_printable(c: char) -> bool {
     }
 }
 
+/// The first character of UTF-8. What the string ends in is incomplete as the C library's decoder
+/// sees it, which still knows the lead bytes of five and six byte sequences.
 fn decode_utf8(bytes: &[u8]) -> (Piece, usize) {
-    let head = &bytes[..bytes.len().min(4)];
-    let valid = match std::str::from_utf8(head) {
-        Ok(text) => text,
-        Err(error) if error.valid_up_to() > 0 => {
-            std::str::from_utf8(&head[..error.valid_up_to()]).unwrap_or_default()
-        }
-        Err(error) if error.error_len().is_none() => return (Piece::Incomplete, bytes.len()),
-        Err(_) => "",
+    let length = match bytes[0] {
+        0xc2..=0xdf => 2,
+        0xe0..=0xef => 3,
+        0xf0..=0xf7 => 4,
+        0xf8..=0xfb => 5,
+        0xfc..=0xfd => 6,
+        _ => 1,
     };
-    match valid.chars().next() {
+    if bytes.len() < length && bytes[1..].iter().all(|byte| byte & 0xc0 == 0x80) {
+        return (Piece::Incomplete, bytes.len());
+    }
+    let head = &bytes[..bytes.len().min(length)];
+    let decoded = std::str::from_utf8(head).ok();
+    match decoded.and_then(|text| text.chars().next()) {
         Some(c) => (Piece::Char(c), c.len_utf8()),
         None => (Piece::Invalid, 1),
     }
@@ -336,7 +382,7 @@ mod tests {
     use super::*;
 
     fn shown(bytes: &[u8]) -> String {
-        quoted(bytes, 1, false, Charset::Utf8)
+        quoted(bytes, 1, "", false, Charset::Utf8)
     }
 
     #[test]
@@ -351,7 +397,7 @@ mod tests {
             shown(&runs),
             r#"'x' <repeats 100 times>, 'y' <repeats 30 times>, "ab", 'z' <repeats 11 times>"#
         );
-        assert_eq!(quoted(b"abc", 1, true, Charset::Utf8), r#""abc"..."#);
+        assert_eq!(quoted(b"abc", 1, "", true, Charset::Utf8), r#""abc"..."#);
         assert_eq!(shown(&[0; 12]), r#"'\000' <repeats 11 times>"#);
     }
 
@@ -359,7 +405,7 @@ mod tests {
     fn bytes_that_are_no_text_are_numbers() {
         assert_eq!(shown("é€".as_bytes()), "\"é€\"");
         assert_eq!(
-            quoted("é".as_bytes(), 1, false, Charset::Ascii),
+            quoted("é".as_bytes(), 1, "", false, Charset::Ascii),
             r#""\303\251""#
         );
         assert_eq!(shown(b"a\xff\xfeb"), r#""a\377\376b""#);
@@ -371,9 +417,12 @@ mod tests {
             .iter()
             .flat_map(|c| c.to_le_bytes())
             .collect();
-        assert_eq!(quoted(&wide, 4, false, Charset::Utf8), "U\"w😀\\x110000\"");
         assert_eq!(
-            quoted(&[0xac, 0x20], 2, false, Charset::Ascii),
+            quoted(&wide, 4, "U", false, Charset::Utf8),
+            "U\"w😀\\x110000\""
+        );
+        assert_eq!(
+            quoted(&[0xac, 0x20], 2, "u", false, Charset::Ascii),
             r#"u"\x20ac""#
         );
     }

@@ -76,6 +76,7 @@ pub(crate) fn compile(
         scope: StaticScope {
             inner: scope,
             known: RefCell::default(),
+            registers: Registers::default(),
         },
         variables,
         entry: source.entry,
@@ -337,6 +338,8 @@ fn at(command: &Command, reason: Reason) -> NotCompiled {
 struct StaticScope<'a> {
     inner: &'a dyn Scope,
     known: RefCell<HashMap<String, Type>>,
+    /// A hit has registers, whatever the session has now; only their types are asked for.
+    registers: Registers,
 }
 
 impl StaticScope<'_> {
@@ -364,7 +367,7 @@ impl Scope for StaticScope<'_> {
     }
 
     fn registers(&self) -> Option<&Registers> {
-        self.inner.registers()
+        Some(&self.registers)
     }
 
     fn set_register(&mut self, _: Register, _: u64) -> Result<(), ScopeError> {

@@ -1,5 +1,7 @@
 //! The modules of a program or process as the session needs them: places, names, file contents.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -8,7 +10,7 @@ use crate::arch::{self, FileAddress};
 use crate::error::{Error, fail};
 use crate::lang;
 use crate::symbols::{
-    Auxv, Loaded, Location, Modules, Place, ResolveError, SymbolKind, parse_maps,
+    Auxv, Loaded, Location, Modules, Named, Place, ResolveError, SymbolKind, parse_maps,
 };
 
 /// Why a probe has no place.
@@ -32,7 +34,12 @@ pub struct Images {
     pub modules: Modules,
     /// The program's file.
     pub program: PathBuf,
+    /// The names of addresses that were asked for: each hit of a site asks for the same ones.
+    asked: RefCell<HashMap<u64, Option<Named>>>,
 }
+
+/// How many names are kept.
+const NAMES_KEPT: usize = 4096;
 
 /// Nothing is loaded.
 pub static NOTHING: NoImages = NoImages;
@@ -45,7 +52,11 @@ impl Images {
     pub fn of_file(path: &Path) -> Result<Images, Error> {
         let modules = Modules::from_program(path).map_err(|e| file_error(path, &e.cause))?;
         let program = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
-        Ok(Images { modules, program })
+        Ok(Images {
+            modules,
+            program,
+            asked: RefCell::default(),
+        })
     }
 
     /// The modules of a running process. What `before` holds is not read again.
@@ -62,7 +73,22 @@ impl Images {
         let program = super::process::executable(pid)
             .or_else(|| before.map(|b| b.program.clone()))
             .unwrap_or_default();
-        Ok(Images { modules, program })
+        Ok(Images {
+            modules,
+            program,
+            asked: RefCell::default(),
+        })
+    }
+
+    fn named<R>(&self, address: u64, f: impl FnOnce(&Named) -> R) -> Option<R> {
+        let mut asked = self.asked.borrow_mut();
+        if asked.len() >= NAMES_KEPT {
+            asked.clear();
+        }
+        let named = asked
+            .entry(address)
+            .or_insert_with(|| self.modules.symbol_at(address));
+        named.as_ref().map(f)
     }
 
     /// Every address that a location means: behind the prologue for a breakpoint on a function.
@@ -319,8 +345,11 @@ impl Names for Images {
     }
 
     fn symbol_at(&self, address: u64) -> Option<(String, u64)> {
-        let named = self.modules.symbol_at(address)?;
-        Some((named.display, named.offset))
+        self.named(address, |named| (named.display.clone(), named.offset))
+    }
+
+    fn linkage_symbol_at(&self, address: u64) -> Option<(String, u64)> {
+        self.named(address, |named| (named.name.clone(), named.offset))
     }
 
     fn read(&self, address: u64, buf: &mut [u8]) -> Result<(), u64> {
@@ -363,6 +392,9 @@ impl Names for NoImages {
         None
     }
     fn symbol_at(&self, _: u64) -> Option<(String, u64)> {
+        None
+    }
+    fn linkage_symbol_at(&self, _: u64) -> Option<(String, u64)> {
         None
     }
     fn read(&self, address: u64, _: &mut [u8]) -> Result<(), u64> {

@@ -150,7 +150,12 @@ impl Session {
     /// The keeper, started now if it was not yet.
     pub fn keeper(&mut self) -> Result<&mut Keeper, Error> {
         if self.keeper.is_none() {
-            self.keeper = Some(Keeper::start(RING_BYTES).map_err(|e| engine_error(&e))?);
+            let keeper = Keeper::start(RING_BYTES).map_err(|e| engine_error(&e))?;
+            // `ignore` may have been said before there was anything to run.
+            for probe in self.probes.iter() {
+                sites::store_ignore(&keeper, probe);
+            }
+            self.keeper = Some(keeper);
         }
         self.keeper
             .as_mut()

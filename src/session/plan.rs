@@ -8,6 +8,7 @@ use super::breakpoint::{Origin, Probe};
 use super::variables::Variables;
 use super::view::{Names, View};
 use crate::engine::protocol::Then;
+use crate::error::{Error, fail};
 use crate::lang::script::{Node, Resolver};
 use crate::lang::statement::Command;
 use crate::lang::{self, Expr, Type, body};
@@ -172,8 +173,7 @@ struct Sharing<'a> {
 
 impl compile::Variables for Sharing<'_> {
     fn share(&mut self, name: &str, ty: &Type) -> Option<u16> {
-        let shared = self.variables.share(name, ty, self.counters)?;
-        (shared.ty == *ty).then_some(shared.index)
+        self.variables.share(name, ty, self.counters)
     }
 }
 
@@ -187,32 +187,76 @@ struct Parsed {
 impl Session {
     /// Decides how a probe runs at an address of a target.
     pub fn plan(&mut self, index: usize, probe: &Probe, address: u64) -> Plan {
-        let entry = self.targets.get(index).is_some_and(|target| {
-            let symbol = target.images.symbol_at(address);
-            symbol.is_none_or(|(_, offset)| offset == 0)
-        });
         let mut variables = self.variables.clone();
-        let strict = self.settings.strict;
-        let plan = self.with_view(|view, _| {
-            let parsed = parse(probe, view);
-            let keeper = view.keeper.as_ref().map(RefCell::borrow);
-            let Some(keeper) = &keeper else {
-                return stopping(parsed, Some("there is no process yet".into()));
-            };
-            let mut sharing = Sharing {
-                variables: &mut variables,
-                counters: keeper.counters(),
-            };
-            make(probe, parsed, entry, strict, view, &mut sharing)
-        });
+        let plan = self.plan_over(index, probe, address, None, &mut variables);
         self.variables = variables;
         plan
     }
 
-    /// What `maint print program` prints.
-    pub fn program_text(&mut self, probe: &Probe) -> String {
-        let address = probe.locations.first().map_or(0, |l| l.address);
-        let plan = self.plan(0, probe, address);
+    /// `counters` stands for the keeper's where there is none.
+    fn plan_over(
+        &mut self,
+        index: usize,
+        probe: &Probe,
+        address: u64,
+        counters: Option<&Counters>,
+        variables: &mut Variables,
+    ) -> Plan {
+        let images = match self.targets.get(index) {
+            Some(target) => Some(&target.images),
+            None => self.program.as_ref(),
+        };
+        let entry = images.is_some_and(|images| {
+            let symbol = images.symbol_at(address);
+            symbol.is_none_or(|(_, offset)| offset == 0)
+        });
+        let strict = self.settings.strict;
+        self.with_view(|view, _| {
+            let parsed = parse(probe, view);
+            let keeper = view.keeper.as_ref().map(RefCell::borrow);
+            let own = keeper.as_ref().map(|keeper| keeper.counters());
+            let Some(counters) = own.or(counters) else {
+                return stopping(parsed, Some("there is no process yet".into()));
+            };
+            let mut sharing = Sharing {
+                variables,
+                counters,
+            };
+            make(probe, parsed, entry, strict, view, &mut sharing)
+        })
+    }
+
+    /// What `maint print program` prints: what each of a probe's sites runs, or will run.
+    pub fn program_text(&mut self, probe: &Probe) -> Result<String, Error> {
+        if probe.locations.is_empty() {
+            fail!("Breakpoint {} has no location yet.", probe.number);
+        }
+        let mut out = String::new();
+        for (index, location) in probe.locations.iter().enumerate() {
+            if probe.locations.len() > 1 {
+                let symbol = match &location.symbol {
+                    Some(symbol) => format!(" <{symbol}>"),
+                    None => String::new(),
+                };
+                let (number, address) = (probe.number, location.address);
+                out.push_str(&format!(
+                    "{number}.{} at {address:#x}{symbol}:\n",
+                    index + 1
+                ));
+            }
+            out.push_str(&self.listing(probe, location.address)?);
+        }
+        Ok(out)
+    }
+
+    fn listing(&mut self, probe: &Probe, address: u64) -> Result<String, Error> {
+        // What is only shown takes no variable's place.
+        let mut variables = self.variables.clone();
+        let scratch = match &self.keeper {
+            Some(_) => None,
+            None => Some(Counters::create().map_err(|e| Error::new(e.to_string()))?),
+        };
+        let plan = self.plan_over(0, probe, address, scratch.as_ref(), &mut variables);
         let mut out = plan.program.to_string();
         out.push_str(match plan.then {
             Then::Continue => "then the program goes on\n",
@@ -221,6 +265,6 @@ impl Session {
         if let Some(why) = &plan.asks {
             out.push_str(&format!("The front runs the body: {why}\n"));
         }
-        out
+        Ok(out)
     }
 }

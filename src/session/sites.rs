@@ -11,6 +11,7 @@ use super::images::{Images, Unresolved};
 use super::plan::Plan;
 use super::view::Names;
 use super::{Session, engine_error};
+use crate::engine::client::Keeper;
 use crate::engine::protocol::{SiteId, SiteProbe, SiteSpec};
 use crate::error::{Error, fail};
 use crate::lang;
@@ -111,7 +112,7 @@ impl Session {
                     let full = [Some(message), hint];
                     let full: Vec<_> = full.into_iter().flatten().collect();
                     probe.missing = Some(full.join("\n"));
-                    if self.targets.first().is_some() {
+                    if !self.targets.is_empty() {
                         probe.locations.clear();
                     }
                 }
@@ -306,8 +307,7 @@ impl Session {
         };
         probe.ignore = count;
         if let Some(keeper) = &self.keeper {
-            let place = &keeper.counters().probe(probe.place).ignore;
-            place.store(i64::try_from(count).unwrap_or(i64::MAX), Ordering::Relaxed);
+            store_ignore(keeper, probe);
         }
     }
 
@@ -330,6 +330,13 @@ impl Session {
             .flat_map(|t| t.sites.keys().copied())
             .collect()
     }
+}
+
+/// Tells the keeper how many hits of a probe are let by.
+pub(super) fn store_ignore(keeper: &Keeper, probe: &Probe) {
+    let place = &keeper.counters().probe(probe.place).ignore;
+    let count = i64::try_from(probe.ignore).unwrap_or(i64::MAX);
+    place.store(count, Ordering::Relaxed);
 }
 
 fn location(address: u64, images: Option<&Images>) -> Location {

@@ -179,8 +179,7 @@ mod tests {
             thread.handle = Some(0x7ffff7dd2740);
         }
         let table = threads.table(0, Tid(9001), |_| "0x1 in f ()".into());
-        let expected = "\
-  Id   Target Id                           Frame 
+        let expected = "  Id   Target Id                           Frame 
 * 1    Thread 0x7ffff7dd2740 (LWP 9001) \"\" 0x1 in f ()
 ";
         assert_eq!(table, expected);

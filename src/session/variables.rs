@@ -60,21 +60,22 @@ impl Variables {
         self.values.insert(name.into(), value);
     }
 
-    /// The shared place of a variable, made now if it has none; `preferred` is the type of one
-    /// that nobody has set yet. `None` for a value that is no integer, or when there is no place.
-    pub fn share(&mut self, name: &str, preferred: &Type, counters: &Counters) -> Option<Shared> {
+    /// The shared place of a variable as a value of type `ty`, made now if it has none. `None` for
+    /// one that has another type or is no integer, or when there is no place.
+    pub fn share(&mut self, name: &str, ty: &Type, counters: &Counters) -> Option<u16> {
         if let Some(shared) = self.shared.get(name) {
-            return Some(shared.clone());
+            return (shared.ty == *ty).then_some(shared.index);
         }
-        let (ty, bits) = match self.values.get(name) {
-            Some(value) => (value.ty().clone(), integer(value)?),
-            None => (preferred.clone(), 0),
+        let bits = match self.values.get(name) {
+            Some(value) if value.ty() == ty => integer(value)?,
+            Some(_) => return None,
+            None => 0,
         };
         let index = (0..VARIABLES as u16).find(|i| self.shared.values().all(|s| s.index != *i))?;
         counters.variable(index).store(bits, Ordering::Relaxed);
-        let shared = Shared { index, ty };
-        self.shared.insert(name.into(), shared.clone());
-        Some(shared)
+        let ty = ty.clone();
+        self.shared.insert(name.into(), Shared { index, ty });
+        Some(index)
     }
 
     /// The name and type of a shared variable by its place.

@@ -18,6 +18,8 @@ pub trait Names {
     fn symbol(&self, name: &str) -> Option<Symbol>;
     /// The symbol at or before an address.
     fn symbol_at(&self, address: u64) -> Option<(String, u64)>;
+    /// The same by the linker's name.
+    fn linkage_symbol_at(&self, address: u64) -> Option<(String, u64)>;
     /// What the files hold at an address.
     fn read(&self, address: u64, buf: &mut [u8]) -> Result<(), u64>;
     /// Whether anything is loaded.
@@ -188,6 +190,10 @@ impl Scope for View<'_> {
 
     fn symbol_at(&self, address: u64) -> Option<(String, u64)> {
         self.names.symbol_at(address)
+    }
+
+    fn linkage_symbol_at(&self, address: u64) -> Option<(String, u64)> {
+        self.names.linkage_symbol_at(address)
     }
 
     fn has_symbols(&self) -> bool {

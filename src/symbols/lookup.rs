@@ -92,7 +92,20 @@ pub fn find<'a>(
             }
         }
     }
+    if found.is_empty() && name.contains(" for ") {
+        found.extend(special(table, name).filter(|symbol| wanted(symbol.kind)));
+    }
     found
+}
+
+/// What the compiler makes beside the program's own names: `vtable for ns::A`.
+fn special<'a>(table: &'a SymbolTable, name: &str) -> impl Iterator<Item = &'a Symbol> {
+    table.all().iter().filter(move |symbol| {
+        let linkage = table.name_bytes(symbol);
+        (linkage.starts_with(b"_ZT") || linkage.starts_with(b"_ZG"))
+            && symbol.origin != Origin::Synthetic
+            && table.display_name(symbol) == name
+    })
 }
 
 /// Whether the typed name matches the symbol's demangled one. The cold halves of functions are left out.

@@ -32,6 +32,7 @@ use crate::record::shared::Counters;
 const FAIR: u32 = 64;
 
 /// What the control thread hands to a tracing thread.
+#[allow(clippy::large_enum_variant)] // All but the last are requests.
 pub enum Order {
     /// A request of the front, to be answered under this number.
     Request(u32, Request),

@@ -533,6 +533,7 @@ fn by_both(text: &str) -> Option<(Result<u64, Fault>, Result<u64, Error>)> {
         scope: StaticScope {
             inner: &world,
             known: RefCell::default(),
+            registers: crate::arch::Registers::default(),
         },
         variables: &mut shared,
         entry: true,
