@@ -80,6 +80,14 @@ impl Ahead {
         })
     }
 
+    /// Remembers what was read on the way, unless it is known.
+    fn learn(&mut self, address: u64, bytes: &[u8]) {
+        if !bytes.is_empty() && self.get(address, bytes.len()).is_none() {
+            self.pieces.push((address, bytes.len(), self.bytes.len()));
+            self.bytes.extend_from_slice(bytes);
+        }
+    }
+
     /// A write happened: what was read there before is no longer true.
     fn forget(&mut self, address: u64, length: usize) {
         let end = address.saturating_add(length as u64);
@@ -490,6 +498,7 @@ impl Machine for HitMachine<'_> {
         let wanted = self.room(length.min(u64::from(maximum)));
         let readable = self.read_chunk(address, wanted);
         self.builder.memory(address, length, self.chunk);
+        self.ahead.learn(address, self.chunk);
         if readable == 0 && wanted > 0 {
             return Err(address);
         }
