@@ -135,7 +135,7 @@ impl Target {
         while !self.ended {
             // `wait4` always gives the first child that has something to say, so a few busy
             // threads would keep it from the others: now and then everyone is asked.
-            if waiting.is_empty() && single >= FAIR {
+            if waiting.is_empty() && single >= FAIR && self.threads.len() > 1 {
                 single = 0;
                 while let Ok(Some(stop)) = sys::wait_any(false) {
                     waiting.push_back(stop);
