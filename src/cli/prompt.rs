@@ -10,7 +10,7 @@ use crate::command::Interpreter;
 use crate::command::running;
 use crate::error::{Error, fail};
 use crate::repl;
-use crate::repl::input::{Input, Piped};
+use crate::repl::input::{Input, Piped, Plain};
 use crate::session::output::Output;
 use crate::session::{Session, process, settings};
 
@@ -26,10 +26,12 @@ pub fn main(options: Options) -> Result<u8, Error> {
     }
     signals::listen()?;
     let on_terminal = std::io::stdin().is_terminal() && !options.batch;
-    let terminal: Box<dyn Input> = if on_terminal {
-        Box::new(repl::Editor::new()?)
-    } else {
+    let terminal: Box<dyn Input> = if !on_terminal {
         Box::new(Piped)
+    } else if is_dumb() {
+        Box::new(Plain)
+    } else {
+        Box::new(repl::Editor::new()?)
     };
     let session = Session::new(Output::standard());
     let mut interpreter = Interpreter::new(session, terminal, options.batch);
@@ -53,6 +55,11 @@ pub fn main(options: Options) -> Result<u8, Error> {
         repl::run(&mut interpreter);
     }
     end(&mut interpreter, options.batch && failed)
+}
+
+/// Nothing but text can be written to the terminal, or nothing is known about it.
+fn is_dumb() -> bool {
+    std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb")
 }
 
 /// Leaves the targets; gives the exit status.
@@ -118,6 +125,12 @@ fn steps(interpreter: &mut Interpreter, steps: &[Step]) -> bool {
             break;
         }
         let result = match step {
+            // As gdb: a warning, and no failure.
+            Step::File(path) if !Path::new(path).exists() => {
+                let text = format!("warning: {}: No such file or directory", path.display());
+                interpreter.session.output.complain(&text);
+                Ok(())
+            }
             Step::File(path) => interpreter.source(Path::new(path)),
             Step::Command(text) => interpreter.command(text),
         };

@@ -7,7 +7,7 @@ use super::top::NAMES;
 use crate::error::{Error, fail};
 use crate::lang;
 use crate::lang::braces;
-use crate::lang::script::{Node, Position};
+use crate::lang::script::{Node, Position, Resolver};
 use crate::session::breakpoint::{Choice, Disposition, Location, Origin, Probe, choices};
 use crate::session::images::Unresolved;
 
@@ -36,7 +36,9 @@ fn set(i: &mut Interpreter, call: &Call<'_>, disposition: Disposition) -> Result
     let found = match i.session.locate(&spec, Origin::Break) {
         Ok(locations) => locations,
         Err(Unresolved::Bad(error)) => return Err(error),
-        Err(Unresolved::NotFound { message, hint }) => {
+        // It will be there as soon as the program runs; gdb takes the stub that jumps to it.
+        Err(Unresolved::NotFound { imported: true, .. }) => Vec::new(),
+        Err(Unresolved::NotFound { message, hint, .. }) => {
             if !pending(i, &message, hint)? {
                 return Ok(());
             }
@@ -190,7 +192,7 @@ pub fn trace(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
     let locations = match i.session.locate(&text.location, Origin::Trace) {
         Ok(locations) => locations,
         Err(Unresolved::Bad(error)) => return Err(error),
-        Err(Unresolved::NotFound { message, hint }) => {
+        Err(Unresolved::NotFound { message, hint, .. }) => {
             let full = [Some(message), hint];
             let full = full.into_iter().flatten().collect::<Vec<_>>().join("\n");
             // What is launched still loads its libraries; whoever ends the session tells.
@@ -413,6 +415,23 @@ impl Interpreter {
             at,
         };
         trace(self, &call)
+    }
+
+    /// What a person reads in front of the lines of a body.
+    pub fn introduce(&mut self, line: &str) {
+        let Some(("commands", list)) = NAMES.resolve(line) else {
+            return;
+        };
+        let list = match list.trim() {
+            "" => self.session.probes.last_number().to_string(),
+            list => list.to_string(),
+        };
+        if self.terminal.is_terminal() {
+            self.print(&format!(
+                "Type commands for breakpoint(s) {list}, one per line.\nEnd with a line saying just \"end\".\n"
+            ));
+            self.session.output.flush();
+        }
     }
 
     /// `commands [N…]`

@@ -189,6 +189,17 @@ impl Keeper {
         self.ask(request, None).map(drop)
     }
 
+    /// Lets one stopped thread go on without waiting for an answer: a thread that is gone says so
+    /// in an event.
+    pub fn let_go(&mut self, target: TargetId, tid: Tid) -> Result<(), EngineError> {
+        let request = Request::Resume {
+            target,
+            tid: Some(tid),
+            signal: None,
+        };
+        self.send(request, None).map(drop)
+    }
+
     /// Stops every thread; returns when all stand (events that came meanwhile are queued).
     pub fn interrupt(&mut self, target: TargetId) -> Result<(), EngineError> {
         self.ask(Request::Interrupt { target }, None).map(drop)
@@ -312,29 +323,18 @@ impl Keeper {
             }
             _ => None,
         });
+        let words = &mut self.words;
         match barrier {
             Some(Some((target, ring))) => self
-                .take_record(target, Some(ring))
+                .targets
+                .get(&target)
+                .and_then(|known| take_record(target, &known.ring, words, Some(ring)))
                 .or_else(|| self.events.pop_front().map(Happening::Event)),
             Some(None) => self.events.pop_front().map(Happening::Event),
-            None => {
-                let targets: Vec<TargetId> = self.targets.keys().copied().collect();
-                targets
-                    .into_iter()
-                    .find_map(|target| self.take_record(target, None))
-            }
-        }
-    }
-
-    fn take_record(&mut self, target: TargetId, before: Option<u64>) -> Option<Happening> {
-        let ring = &self.targets.get(&target)?.ring;
-        loop {
-            if before.is_some_and(|before| ring.tail() >= before) || !ring.pop(&mut self.words) {
-                return None;
-            }
-            if let Some(record) = wire::decode(&self.words) {
-                return Some(Happening::Hit(target, record));
-            }
+            None => self
+                .targets
+                .iter()
+                .find_map(|(target, known)| take_record(*target, &known.ring, words, None)),
         }
     }
 
@@ -372,16 +372,7 @@ impl Keeper {
         request: Request,
         file: Option<&File>,
     ) -> Result<(Answer, Option<File>), EngineError> {
-        self.sequence = self.sequence.wrapping_add(1);
-        let sequence = self.sequence;
-        let envelope = Envelope { sequence, request };
-        let packet = postcard::to_stdvec(&envelope).map_err(io::Error::other)?;
-        if packet.len() > MAX_PACKET {
-            return Err(EngineError::TooLarge(packet.len()));
-        }
-        let link = self.link.as_ref().ok_or(EngineError::KeeperGone)?;
-        link.send(&packet, file)
-            .map_err(|_| EngineError::KeeperGone)?;
+        let sequence = self.send(request, file)?;
         loop {
             match self.message(true)? {
                 Some((Message::Reply(of, Answer::Failed(failure)), _)) if of == sequence => {
@@ -395,6 +386,21 @@ impl Keeper {
                 Some((Message::Reply(..), _)) | None => {}
             }
         }
+    }
+
+    /// Sends a request; gives its number.
+    fn send(&mut self, request: Request, file: Option<&File>) -> Result<u32, EngineError> {
+        self.sequence = self.sequence.wrapping_add(1);
+        let sequence = self.sequence;
+        let envelope = Envelope { sequence, request };
+        let packet = postcard::to_stdvec(&envelope).map_err(io::Error::other)?;
+        if packet.len() > MAX_PACKET {
+            return Err(EngineError::TooLarge(packet.len()));
+        }
+        let link = self.link.as_ref().ok_or(EngineError::KeeperGone)?;
+        link.send(&packet, file)
+            .map_err(|_| EngineError::KeeperGone)?;
+        Ok(sequence)
     }
 
     /// Takes what the keeper has sent, waiting at most `timeout` (`None`: as long as it takes)
@@ -462,6 +468,23 @@ impl Drop for Keeper {
         // The closed socket makes it leave every target and end.
         self.link = None;
         let _ = self.process.wait();
+    }
+}
+
+/// The oldest record of a ring, of those that end before a position.
+fn take_record(
+    target: TargetId,
+    ring: &Ring,
+    words: &mut Vec<u64>,
+    before: Option<u64>,
+) -> Option<Happening> {
+    loop {
+        if before.is_some_and(|before| ring.tail() >= before) || !ring.pop(words) {
+            return None;
+        }
+        if let Some(record) = wire::decode(words) {
+            return Some(Happening::Hit(target, record));
+        }
     }
 }
 

@@ -163,9 +163,11 @@ pub(crate) fn examine(
     let Some(start) = state.next else {
         return Err(Error::new("Argument required (starting display address).").into());
     };
+    let unit = item_size(format, size, scope);
     let mut run = Run {
         format,
-        size: item_size(format, size, scope),
+        size: unit,
+        ty: item_type(format, unit),
         address: start,
         scope,
         disassemble,
@@ -173,7 +175,7 @@ pub(crate) fn examine(
         last: None,
     };
     let result = run.all(count);
-    let (address, last) = (run.address, run.last.take());
+    let (address, last, ty) = (run.address, run.last, run.ty);
     state.next = Some(address);
     result?;
     state.size = match format {
@@ -181,8 +183,8 @@ pub(crate) fn examine(
         _ => size.unwrap_or('b'),
     };
     state.format = format;
-    if let Some(last) = last {
-        last.publish(scope)?;
+    if let Some((address, bytes)) = last {
+        publish(ty, address, bytes, scope)?;
     }
     Ok(())
 }
@@ -198,29 +200,35 @@ fn item_size(format: char, size: Option<char>, scope: &dyn Scope) -> char {
     }
 }
 
-/// The item shown last, for `$_` and `$__`.
-struct Last {
-    ty: Type,
-    address: u64,
-    /// Not there for strings and instructions, which gdb does not fetch as values.
-    bytes: Option<Vec<u8>>,
+/// All digits of a word of up to 8 bytes: most of what is ever shown.
+fn hexadecimal<'b>(bytes: &[u8], text: &'b mut [u8; 18]) -> &'b [u8] {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    text[..2].copy_from_slice(b"0x");
+    for (byte, pair) in bytes.iter().rev().zip(text[2..].chunks_exact_mut(2)) {
+        pair[0] = DIGITS[usize::from(byte >> 4)];
+        pair[1] = DIGITS[usize::from(byte & 15)];
+    }
+    &text[..2 + 2 * bytes.len()]
 }
 
-impl Last {
-    fn publish(self, scope: &mut dyn Scope) -> Result<(), Error> {
-        let pointer = Value::from_u64(self.ty.pointer(), self.address);
-        scope.set_variable("_", pointer)?;
-        let value = match self.bytes {
-            Some(bytes) => Value::at(self.ty.clone(), self.address).part(
-                self.ty,
-                Place::Memory(self.address),
-                Some(bytes.into()),
-            ),
-            None => Value::void(),
-        };
-        scope.set_variable("__", value)?;
-        Ok(())
-    }
+/// Makes `$_` and `$__` of the item that was shown last.
+fn publish(
+    ty: Type,
+    address: u64,
+    bytes: Option<[u8; 8]>,
+    scope: &mut dyn Scope,
+) -> Result<(), Error> {
+    scope.set_variable("_", Value::from_u64(ty.pointer(), address))?;
+    let value = match bytes {
+        Some(bytes) => {
+            let contents = bytes[..ty.size() as usize].into();
+            let place = Place::Memory(address);
+            Value::at(ty.clone(), address).part(ty, place, Some(contents))
+        }
+        None => Value::void(),
+    };
+    scope.set_variable("__", value)?;
+    Ok(())
 }
 
 struct Run<'a> {
@@ -231,7 +239,10 @@ struct Run<'a> {
     scope: &'a mut dyn Scope,
     disassemble: Disassemble<'a>,
     out: &'a mut dyn Write,
-    last: Option<Last>,
+    /// The type of an item.
+    ty: Type,
+    /// The item shown last: its address, and its bytes where gdb fetches them.
+    last: Option<(u64, Option<[u8; 8]>)>,
 }
 
 impl Run<'_> {
@@ -276,18 +287,14 @@ impl Run<'_> {
                     }
                 )?;
             }
-            write!(
-                self.out,
-                "{:#x}{}:",
-                self.address,
-                linkage_symbolic(self.address, self.scope)
-            )?;
+            let symbol = linkage_symbolic(self.address, self.scope);
+            write!(self.out, "{:#x}{symbol}:", self.address)?;
             for _ in 0..left.min(per_line) {
-                write!(self.out, "\t")?;
+                self.out.write_all(b"\t")?;
                 self.item()?;
             }
             left -= left.min(per_line);
-            writeln!(self.out)?;
+            self.out.write_all(b"\n")?;
         }
         Ok(())
     }
@@ -295,7 +302,6 @@ impl Run<'_> {
     fn item(&mut self) -> Result<(), Failure> {
         let address = self.address;
         let width = size_bytes(self.size);
-        let ty = item_type(self.format, self.size);
         // Also when the item cannot be read, the next `x` starts behind it.
         self.address = address.wrapping_add(width);
         let mut bytes = None;
@@ -318,14 +324,20 @@ impl Run<'_> {
             }
             letter => {
                 check_letter(Some(letter))?;
-                let mut buffer = vec![0; width as usize];
-                self.scope.read(address, &mut buffer).map_err(Error::from)?;
-                let text = format_scalar(&buffer, &ty, letter, Some(self.size), self.scope)?;
-                write!(self.out, "{text}")?;
-                bytes = Some(buffer);
+                let mut word = [0; 8];
+                let buffer = &mut word[..width as usize];
+                self.scope.read(address, buffer).map_err(Error::from)?;
+                if matches!(letter, 'x' | 'z') {
+                    self.out.write_all(hexadecimal(buffer, &mut [0; 18]))?;
+                } else {
+                    let size = Some(self.size);
+                    let text = format_scalar(buffer, &self.ty, letter, size, self.scope)?;
+                    self.out.write_all(text.as_bytes())?;
+                }
+                bytes = Some(word);
             }
         }
-        self.last = Some(Last { ty, address, bytes });
+        self.last = Some((address, bytes));
         Ok(())
     }
 

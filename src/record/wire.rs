@@ -170,7 +170,10 @@ fn decode_segment(words: &[u64]) -> Option<(Segment, &[u64])> {
             let (asked, rest) = rest.split_first()?;
             let length = usize::try_from(kind >> 8).ok()?;
             let (data, rest) = rest.split_at_checked(length.div_ceil(8))?;
-            let mut bytes: Vec<u8> = data.iter().flat_map(|w| w.to_ne_bytes()).collect();
+            let mut bytes = Vec::with_capacity(data.len() * 8);
+            for word in data {
+                bytes.extend_from_slice(&word.to_ne_bytes());
+            }
             bytes.truncate(length);
             let segment = Segment::Memory {
                 address: value,

@@ -1,8 +1,12 @@
 //! Where command lines come from.
 
-use std::io::{self, BufRead};
+use std::io::{self, BufRead, Write};
+use std::os::fd::AsFd;
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use crate::error::Error;
+use crate::session::events;
 
 /// What asking for a line gave.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,6 +32,43 @@ pub trait Input {
 
     /// Keeps a line for later sessions.
     fn remember(&mut self, line: &str);
+}
+
+/// A terminal that can do nothing but show text (`TERM=dumb`): the kernel edits the line.
+pub struct Plain;
+
+/// How long Ctrl-C may have to wait at such a prompt, ms.
+const LOOK_MS: u16 = 50;
+
+impl Input for Plain {
+    fn line(&mut self, prompt: &str) -> Result<Next, Error> {
+        self.answer(prompt)
+    }
+
+    fn answer(&mut self, question: &str) -> Result<Next, Error> {
+        let failed = |error| Error::new(format!("Cannot use the terminal: {error}."));
+        let mut out = io::stdout();
+        out.write_all(question.as_bytes()).map_err(failed)?;
+        out.flush().map_err(failed)?;
+        let stdin = io::stdin();
+        loop {
+            let mut ready = [PollFd::new(stdin.as_fd(), PollFlags::POLLIN)];
+            let readable = poll(&mut ready, PollTimeout::from(LOOK_MS));
+            if events::interrupted() {
+                return Ok(Next::Interrupted);
+            }
+            // A terminal is readable by whole lines, and at their end.
+            if matches!(readable, Ok(count) if count > 0) {
+                return Piped.line(question);
+            }
+        }
+    }
+
+    fn is_terminal(&self) -> bool {
+        true
+    }
+
+    fn remember(&mut self, _: &str) {}
 }
 
 /// Standard input that is no terminal: no prompt.

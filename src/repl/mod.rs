@@ -34,6 +34,8 @@ fn step(interpreter: &mut Interpreter, reader: &mut Reader<'_>) -> Result<(), Er
     } else {
         format!("{}>", " ".repeat(open - 1))
     };
+    // What came while something else was done is over.
+    crate::session::events::interrupted();
     let line = match interpreter.terminal.line(&prompt)? {
         Next::Line(line) => line,
         Next::Interrupted => {
@@ -62,6 +64,10 @@ fn step(interpreter: &mut Interpreter, reader: &mut Reader<'_>) -> Result<(), Er
     };
     match reader.line(&line) {
         Ok(Read::Node(node)) => interpreter.top(&node, true),
+        Ok(Read::More) if open == 0 && reader.depth() > 0 => {
+            interpreter.introduce(&line);
+            Ok(())
+        }
         Ok(Read::More | Read::Nothing) => Ok(()),
         Err(error) => Err(Error::new(error.message)),
     }

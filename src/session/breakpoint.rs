@@ -204,15 +204,23 @@ impl Probes {
                 }
             };
         }
-        let mut out = String::from("Num     Type           Disp Enb Address            What\n");
+        // Without any address the column is narrow.
+        let width = match shown.iter().all(|probe| probe.locations.is_empty()) {
+            true => 10,
+            false => 18,
+        };
+        let mut out = format!(
+            "Num     Type           Disp Enb {:<width$} What\n",
+            "Address"
+        );
         for probe in shown {
-            rows(probe, &mut out);
+            rows(probe, width, &mut out);
         }
         out
     }
 }
 
-fn rows(probe: &Probe, out: &mut String) {
+fn rows(probe: &Probe, width: usize, out: &mut String) {
     let kind = match probe.origin {
         Origin::Break => "breakpoint",
         Origin::Trace => "trace",
@@ -231,11 +239,11 @@ fn rows(probe: &Probe, out: &mut String) {
     );
     match probe.locations.as_slice() {
         [] => {
-            let _ = writeln!(out, "{:<18} {}", "<PENDING>", probe.spec);
+            let _ = writeln!(out, "{:<width$} {}", "<PENDING>", probe.spec);
         }
         [only] => place(only, out),
         _ => {
-            let _ = writeln!(out, "{:<18} ", "<MULTIPLE>");
+            let _ = writeln!(out, "{:<width$} ", "<MULTIPLE>");
         }
     }
     if let Some(condition) = &probe.condition {

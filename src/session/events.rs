@@ -110,11 +110,9 @@ impl Session {
             thread.goes();
         }
         let id = target.id;
-        match self.keeper()?.resume(id, Some(tid), None) {
-            // A thread that was killed meanwhile.
-            Ok(()) | Err(crate::engine::client::EngineError::Refused(_)) => Ok(()),
-            Err(error) => Err(engine_error(&error)),
-        }
+        self.keeper()?
+            .let_go(id, tid)
+            .map_err(|error| engine_error(&error))
     }
 
     /// Waits for the next thing that matters, and shows hits and births on the way.
@@ -295,6 +293,12 @@ impl Session {
             Reason::Probe { .. } => self.probe_stop(index, stop, all_stand),
             Reason::Signal { number, .. } => {
                 if self.show.never_stops() {
+                    self.pass_by(index, stop.tid, all_stand)?;
+                    return Ok(None);
+                }
+                let target = &mut self.targets[index];
+                if number == libc::SIGINT && std::mem::take(&mut target.late_interrupt) {
+                    // SIGINT does not reach the program, so nothing is lost by that.
                     self.pass_by(index, stop.tid, all_stand)?;
                     return Ok(None);
                 }
@@ -480,7 +484,9 @@ impl Session {
         self.targets[0]
             .waiting
             .retain(|s| !matches!(s.reason, Reason::Signal { number: 2, .. }));
-        let tid = self.targets[0].selected;
+        let target = &mut self.targets[0];
+        target.late_interrupt = process::is_pending(target.pid, libc::SIGINT);
+        let tid = target.selected;
         self.present_signal(0, tid, libc::SIGINT);
         Ok(Wake::Stopped(Vec::new()))
     }
@@ -601,6 +607,7 @@ impl Session {
 
     fn ended(&mut self, index: usize, code: Option<i32>, signal: Option<i32>) {
         self.read_counters();
+        self.tell_drops();
         let target = self.targets.remove(index);
         self.forget_addresses(&target);
         match (code, signal) {
@@ -615,7 +622,7 @@ impl Session {
                 target.pid
             )),
             (Some(code), _) => self.tell(&format!(
-                "[Inferior 1 (process {}) exited with code {code:02o}]\n",
+                "[Inferior 1 (process {}) exited with code 0{code:o}]\n",
                 target.pid
             )),
         }

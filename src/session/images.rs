@@ -22,6 +22,8 @@ pub enum Unresolved {
         message: String,
         /// What else there is to say.
         hint: Option<String>,
+        /// The program imports it: a library that is loaded at its start will have it.
+        imported: bool,
     },
     /// It can never be one.
     Bad(Error),
@@ -308,6 +310,7 @@ fn unresolved(error: ResolveError) -> Unresolved {
         | ResolveError::NoLines { .. } => Unresolved::NotFound {
             message: error.to_string(),
             hint,
+            imported: matches!(error, ResolveError::NotLoaded { .. }),
         },
         ResolveError::Module(_) | ResolveError::OutsideCode { .. } | ResolveError::InPlt { .. } => {
             Unresolved::Bad(Error::new(match hint {
@@ -375,6 +378,11 @@ impl Names for Images {
     fn any(&self) -> bool {
         !self.modules.loaded().is_empty()
     }
+
+    fn debug_info(&self) -> bool {
+        let mut loaded = self.modules.loaded().iter();
+        loaded.any(|loaded| loaded.module.has_debug_info())
+    }
 }
 
 fn kind(kind: SymbolKind) -> lang::SymbolKind {
@@ -401,6 +409,9 @@ impl Names for NoImages {
         Err(address)
     }
     fn any(&self) -> bool {
+        false
+    }
+    fn debug_info(&self) -> bool {
         false
     }
 }

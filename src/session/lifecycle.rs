@@ -154,6 +154,7 @@ impl Session {
             waiting: Default::default(),
             sites: Default::default(),
             internal: None,
+            late_interrupt: false,
             next_site: 0,
         });
         let index = self.targets.len() - 1;
@@ -291,6 +292,7 @@ impl Session {
         let result = self.keeper()?.detach(id).map_err(|e| engine_error(&e));
         self.drain();
         self.read_counters();
+        self.tell_drops();
         if index < self.targets.len() {
             let target = self.targets.remove(index);
             self.forget_addresses(&target);
@@ -304,6 +306,7 @@ impl Session {
         self.drain();
         let result = self.keeper()?.kill(id).map_err(|e| engine_error(&e));
         self.read_counters();
+        self.tell_drops();
         if index < self.targets.len() {
             let target = self.targets.remove(index);
             self.forget_addresses(&target);

@@ -66,6 +66,8 @@ pub struct Target {
     pub sites: BTreeMap<u64, Site>,
     /// Where the dynamic linker tells debuggers that it has mapped something.
     pub internal: Option<u64>,
+    /// A Ctrl-C was presented while the program's own SIGINT for it was still on its way.
+    pub late_interrupt: bool,
     next_site: u32,
 }
 
@@ -238,7 +240,7 @@ impl Session {
 }
 
 /// How much of the hits waits for a slow reader before hits are dropped: bytes per target.
-const RING_BYTES: usize = 16 << 20;
+const RING_BYTES: usize = 64 << 20;
 
 /// The sentence for what the engine refused.
 pub fn engine_error(error: &EngineError) -> Error {

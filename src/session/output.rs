@@ -24,7 +24,12 @@ impl Output {
 
     /// Writes to standard output; [`Output::flush`] makes it visible.
     pub fn print(&mut self, text: &str) {
-        if !self.closed && self.out.write_all(text.as_bytes()).is_err() {
+        self.print_bytes(text.as_bytes());
+    }
+
+    /// The same for what need not be text.
+    pub fn print_bytes(&mut self, bytes: &[u8]) {
+        if !self.closed && self.out.write_all(bytes).is_err() {
             self.closed = true;
         }
     }

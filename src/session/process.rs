@@ -105,6 +105,12 @@ fn status(pid: i32, name: &str) -> Option<String> {
     Some(line.trim_start_matches(':').trim().to_string())
 }
 
+/// Whether a signal for the process waits to be taken by one of its threads.
+pub fn is_pending(pid: i32, signal: i32) -> bool {
+    let pending = status(pid, "ShdPnd").and_then(|bits| u64::from_str_radix(&bits, 16).ok());
+    pending.is_some_and(|bits| bits >> (signal - 1) & 1 == 1)
+}
+
 /// Why a process cannot be attached to, before it is tried: what no system call says.
 pub fn check(pid: i32) -> Result<(), Error> {
     if !Path::new(&format!("/proc/{pid}")).exists() {

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use super::breakpoint::{Disposition, Origin, Probe};
+use super::Session;
+use super::breakpoint::{Disposition, Origin};
 use super::view::{Names, Snapshot, Source, View};
-use super::{Session, process};
 use crate::arch::{self, Registers};
 use crate::engine::protocol::Tid;
 use crate::lang::statement::{Command, Context, Flow, run_body};
@@ -41,53 +41,59 @@ impl Session {
     /// Shows one hit.
     pub fn replay(&mut self, index: usize, record: &Record) {
         let header = &record.header;
-        let Some(probe) = self.probes.at_place(header.probe).cloned() else {
+        let Some(probe) = self.probes.at_place(header.probe) else {
             return;
         };
+        let (number, origin) = (probe.number, probe.origin);
+        let temporary = probe.disposition == Disposition::Delete;
+        let silent = super::plan::is_silent(probe);
         if !header.hit {
-            self.condition_failed(index, &probe, record);
+            self.condition_failed(index, number, record);
             return;
         }
         if self.limit == Some(0) {
             return;
         }
         self.limit = self.limit.map(|left| left - 1);
-        let commands = self.commands_at(index, header.site, probe.number);
-        match self.show {
-            Show::Gdb => {
-                self.announce_from_record(index, record);
-                self.switching(index, Tid(header.tid));
-                if !super::plan::is_silent(&probe) && probe.origin == Origin::Break {
-                    let banner = self.hit_text(index, Tid(header.tid), &probe, &header.registers);
-                    self.output.print(&banner);
-                }
-                if probe.origin == Origin::Trace {
-                    let hit = self.hit(index, &probe, record, Vec::new(), None, &commands);
-                    let line = text::line(&hit, header.mono_ns);
-                    self.output.print(&format!("{line}\n"));
-                }
-                let (out, fault) = self.run_recorded(index, record, &commands);
-                self.output.print(&String::from_utf8_lossy(&out));
-                if let Some(fault) = fault {
-                    self.output.print(&format!("{}\n", fault.message));
-                }
+        let commands = self.commands_at(index, record, number);
+        if self.show == Show::Gdb {
+            self.announce_from_record(index, record);
+            self.switching(index, Tid(header.tid));
+            if !silent && origin == Origin::Break {
+                self.print_banner(index, number, record);
             }
-            Show::Line | Show::Json => {
-                let (out, fault) = self.run_recorded(index, record, &commands);
-                let hit = self.hit(index, &probe, record, out, fault, &commands);
-                self.print_hit(&hit);
+            if origin == Origin::Trace {
+                let hit = self.hit(index, number, record, Vec::new(), None, &commands);
+                let line = text::line(&hit, header.mono_ns);
+                self.output.print(&format!("{line}\n"));
             }
+            let (out, fault) = self.run_recorded(index, record, &commands);
+            self.output.print_bytes(&out);
+            if let Some(fault) = fault {
+                self.output.print(&format!("{}\n", fault.message));
+            }
+        } else {
+            let (out, fault) = self.run_recorded(index, record, &commands);
+            let hit = self.hit(index, number, record, out, fault, &commands);
+            self.print_hit(&hit);
         }
-        if probe.disposition == Disposition::Delete {
-            self.delete(probe.number);
+        if temporary {
+            self.delete(number);
+        }
+    }
+
+    fn print_banner(&mut self, index: usize, number: u32, record: &Record) {
+        let header = &record.header;
+        if let Some(probe) = self.probes.get(number) {
+            let banner = self.hit_text(index, Tid(header.tid), probe, &header.registers);
+            self.output.print(&banner);
         }
     }
 
     /// The line of a hit that the front was asked about: its registers are those of the thread.
     pub fn trace_line(&mut self, index: usize, tid: Tid, number: u32) {
-        let (Some(registers), Some(probe)) =
-            (self.registers(tid), self.probes.get(number).cloned())
-        else {
+        let place = self.probes.get(number).map(|probe| probe.place);
+        let (Some(registers), Some(place)) = (self.registers(tid), place) else {
             return;
         };
         let now = |clock| {
@@ -104,7 +110,7 @@ impl Session {
                 tid: tid.0,
                 cpu: None,
                 site: 0,
-                probe: probe.place,
+                probe: place,
                 hit: true,
                 command: 0,
                 fault: None,
@@ -112,7 +118,7 @@ impl Session {
             },
             segments: Vec::new(),
         };
-        let hit = self.hit(index, &probe, &record, Vec::new(), None, &[]);
+        let hit = self.hit(index, number, &record, Vec::new(), None, &[]);
         self.print_hit(&hit);
     }
 
@@ -127,26 +133,24 @@ impl Session {
     }
 
     /// The condition could not be evaluated: no hit, but not nothing either.
-    fn condition_failed(&mut self, index: usize, probe: &Probe, record: &Record) {
+    fn condition_failed(&mut self, index: usize, number: u32, record: &Record) {
         let Some(fault) = &record.header.fault else {
             return;
         };
         let message = fault_text(fault);
         match self.show {
             Show::Gdb => self.output.print(&format!(
-                "Error in testing condition for breakpoint {}:\n{message}\n",
-                probe.number
+                "Error in testing condition for breakpoint {number}:\n{message}\n"
             )),
             Show::Line => self.output.complain(&format!(
-                "warning: the condition of probe {}: {message}",
-                probe.number
+                "warning: the condition of probe {number}: {message}"
             )),
             Show::Json => {
                 let fault = HitFault {
                     command: None,
                     message,
                 };
-                let hit = self.hit(index, probe, record, Vec::new(), Some(fault), &[]);
+                let hit = self.hit(index, number, record, Vec::new(), Some(fault), &[]);
                 if let Some(line) = json::fault(&hit) {
                     self.output.print(&format!("{line}\n"));
                 }
@@ -155,11 +159,16 @@ impl Session {
     }
 
     /// The parsed body that a site runs for a probe.
-    fn commands_at(&self, index: usize, site: u32, number: u32) -> Arc<[Command]> {
-        self.targets
-            .get(index)
-            .and_then(|t| t.sites.values().find(|s| s.id.0 == site))
-            .and_then(|s| s.probes.iter().find(|(n, _)| *n == number))
+    fn commands_at(&self, index: usize, record: &Record, number: u32) -> Arc<[Command]> {
+        let Some(target) = self.targets.get(index) else {
+            return Arc::default();
+        };
+        let id = record.header.site;
+        let site = target.sites.get(&record.header.registers.pc());
+        site.filter(|site| site.id.0 == id)
+            // A program that was executed since then has other sites.
+            .or_else(|| target.sites.values().find(|site| site.id.0 == id))
+            .and_then(|site| site.probes.iter().find(|(n, _)| *n == number))
             .map(|(_, plan)| plan.commands.clone())
             .unwrap_or_default()
     }
@@ -225,9 +234,9 @@ impl Session {
     }
 
     fn hit(
-        &self,
+        &mut self,
         index: usize,
-        probe: &Probe,
+        number: u32,
         record: &Record,
         out: Vec<u8>,
         fault: Option<HitFault>,
@@ -235,6 +244,8 @@ impl Session {
     ) -> Hit {
         let header = &record.header;
         let site = header.registers.pc();
+        self.targets[index].threads.add(Tid(header.tid));
+        let comm = self.comm(index, Tid(header.tid));
         let function = self.targets[index]
             .images
             .symbol_at(site)
@@ -248,9 +259,9 @@ impl Session {
             wall_ns: header.wall_ns,
             pid: header.pid as u32,
             tid: header.tid as u32,
-            comm: self.comm(index, header.pid, Tid(header.tid)),
+            comm,
             cpu: header.cpu,
-            probe: probe.number,
+            probe: number,
             site,
             function,
             args: if commands.is_empty() {
@@ -267,18 +278,44 @@ impl Session {
     }
 
     /// The name of a thread, or what its process runs if it is gone.
-    fn comm(&self, index: usize, pid: i32, tid: Tid) -> String {
-        let target = &self.targets[index];
-        let known = target.threads.get(tid).map(|t| t.name.clone());
-        let name = process::thread_name(pid, tid.0);
-        match (name.is_empty(), known) {
-            (false, _) => name,
-            (true, Some(known)) if !known.is_empty() => known,
-            _ => {
-                let file = target.program.file_name().unwrap_or_default();
-                // As the kernel cuts it (TASK_COMM_LEN).
-                file.to_string_lossy().chars().take(15).collect()
+    fn comm(&mut self, index: usize, tid: Tid) -> String {
+        let target = &mut self.targets[index];
+        let pid = target.pid;
+        if let Some(thread) = target.threads.get_mut(tid) {
+            thread.learn_name(pid);
+            if !thread.name.is_empty() {
+                return thread.name.clone();
             }
+        }
+        let file = target.program.file_name().unwrap_or_default();
+        // As the kernel cuts it (TASK_COMM_LEN).
+        file.to_string_lossy().chars().take(15).collect()
+    }
+
+    /// How many hits could not be shown since this was told last; `trapline trace` has it in its
+    /// summary.
+    pub fn tell_drops(&mut self) {
+        if self.show.never_stops() {
+            return;
+        }
+        let Some(keeper) = &self.keeper else {
+            return;
+        };
+        let counters = keeper.counters();
+        let mut list = Vec::new();
+        let mut total = 0;
+        for probe in self.probes.iter() {
+            let drops = counters.probe(probe.place).drops.swap(0, Ordering::Relaxed);
+            if drops > 0 {
+                list.push(format!("breakpoint {}: {drops}", probe.number));
+                total += drops;
+            }
+        }
+        if total > 0 {
+            self.output.complain(&format!(
+                "warning: {total} hits are not shown, since the output could not be written as fast as they came ({}). They were counted, and their commands ran.",
+                list.join(", ")
+            ));
         }
     }
 

@@ -50,6 +50,7 @@ impl Session {
                     return Err(Unresolved::NotFound {
                         message: "No symbol table is loaded.  Use the \"file\" command.".into(),
                         hint: None,
+                        imported: false,
                     });
                 };
                 images.locate(spec, origin == Origin::Break)?
@@ -108,7 +109,7 @@ impl Session {
                     probe.locations = locations;
                     probe.resolved = true;
                 }
-                Err(Unresolved::NotFound { message, hint }) => {
+                Err(Unresolved::NotFound { message, hint, .. }) => {
                     let full = [Some(message), hint];
                     let full: Vec<_> = full.into_iter().flatten().collect();
                     probe.missing = Some(full.join("\n"));

@@ -1,8 +1,13 @@
 //! The threads of one target as gdb numbers and shows them.
 
+use std::time::{Duration, Instant};
+
 use super::process;
 use crate::arch::{Register, Registers};
 use crate::engine::protocol::{Reason, Tid};
+
+/// How old the name of a thread may be.
+const NAME_AGE: Duration = Duration::from_secs(1);
 
 /// One thread.
 #[derive(Debug, Clone)]
@@ -19,6 +24,8 @@ pub struct Thread {
     pub reason: Option<Reason>,
     /// Its name when it was looked at last: the process may have ended before a hit is shown.
     pub name: String,
+    /// When it was.
+    looked: Option<Instant>,
     /// Its registers, as long as it stands and nobody changed them.
     pub registers: Option<Box<Registers>>,
 }
@@ -32,8 +39,15 @@ impl Thread {
         }
     }
 
-    /// Looks its name up, as long as it has one.
+    /// Looks its name up, as long as it has one; not more often than [`NAME_AGE`].
     pub fn learn_name(&mut self, pid: i32) {
+        if self
+            .looked
+            .is_some_and(|looked| looked.elapsed() < NAME_AGE)
+        {
+            return;
+        }
+        self.looked = Some(Instant::now());
         let name = process::thread_name(pid, self.tid.0);
         if !name.is_empty() {
             self.name = name;
@@ -78,6 +92,7 @@ impl Threads {
             announced: self.born == 1,
             reason: None,
             name: String::new(),
+            looked: None,
             registers: None,
         });
     }

@@ -24,6 +24,8 @@ pub trait Names {
     fn read(&self, address: u64, buf: &mut [u8]) -> Result<(), u64>;
     /// Whether anything is loaded.
     fn any(&self) -> bool;
+    /// Whether any of it has debug info.
+    fn debug_info(&self) -> bool;
 }
 
 /// Where memory and registers come from.
@@ -72,6 +74,36 @@ impl<'a> Snapshot<'a> {
     }
 
     fn read(&self, address: u64, buf: &mut [u8]) -> Result<(), Unreadable> {
+        if self.written.is_empty() && self.read_whole(address, buf) {
+            return Ok(());
+        }
+        self.read_pieces(address, buf)
+    }
+
+    /// What the first piece that has any of it has all of.
+    fn read_whole(&self, address: u64, buf: &mut [u8]) -> bool {
+        for segment in &self.record.segments {
+            let Segment::Memory {
+                address: at, bytes, ..
+            } = segment
+            else {
+                continue;
+            };
+            let offset = address.wrapping_sub(*at) as usize;
+            let whole = offset.checked_add(buf.len());
+            if let Some(piece) = whole.and_then(|end| bytes.get(offset..end)) {
+                buf.copy_from_slice(piece);
+                return true;
+            }
+            let behind = at.wrapping_sub(address) as usize;
+            if offset < bytes.len() || behind < buf.len() && !bytes.is_empty() {
+                return false;
+            }
+        }
+        false
+    }
+
+    fn read_pieces(&self, address: u64, buf: &mut [u8]) -> Result<(), Unreadable> {
         let mut known = vec![false; buf.len()];
         let length = buf.len();
         let mut lay = |at: u64, bytes: &[u8], over: bool| {
@@ -197,7 +229,11 @@ impl Scope for View<'_> {
     }
 
     fn has_symbols(&self) -> bool {
-        self.names.any()
+        match &self.source {
+            Source::Files => self.names.debug_info(),
+            // The C library's is usually there.
+            Source::Live { .. } | Source::Record(_) => self.names.any(),
+        }
     }
 
     fn variable(&self, name: &str) -> Option<Value> {

@@ -5,6 +5,7 @@
 
 pub mod app;
 pub mod process;
+pub mod terminal;
 pub mod tracer;
 
 use std::io::Write;
