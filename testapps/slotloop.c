@@ -8,7 +8,7 @@
 //   --work         also reads 47 bytes at REGISTER (rsi or rsp) and writes 'a' at REGISTER+OFFSET, as
 //                  `x/47xb $rsi` and `set {char}($rsi+OFFSET)=0x61` ask, but prints nothing; by rsi,
 //                  only where the first byte is a message command (0x17 or 0x18) is anything written
-//   --follow       moves the tracer to the target's CPU after a run of hits from there
+//   --follow       puts the tracer and a hot thread on one CPU
 // Ends with the target; prints `hits=N`. No care is taken of signals, fork or a clean detach.
 #define _GNU_SOURCE
 #include "common.h"
@@ -198,17 +198,24 @@ static uint64_t rseq_cpu(pid_t tid) {
     return known[at].address;
 }
 
-static void follow(uint32_t cpu) {
-    static uint32_t last = UINT32_MAX, run, pinned = UINT32_MAX;
-    run = cpu == last ? run + 1 : 0;
-    last = cpu;
-    if (run >= 16 && pinned != cpu) {
-        cpu_set_t set;
-        CPU_ZERO(&set);
-        CPU_SET(cpu, &set);
-        sched_setaffinity(0, sizeof set, &set);
-        pinned = cpu;
-    }
+static void pin(pid_t tid, uint32_t cpu) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    for (uint32_t one = 0; one < CPU_SETSIZE; one++)
+        if (cpu == UINT32_MAX || cpu == one) CPU_SET(one, &set);
+    sched_setaffinity(tid, sizeof set, &set);
+}
+
+// After a run of hits by one thread from one CPU both stay there: the best case for one hot thread,
+// which a tracer that leaves its target's scheduling alone can only come near.
+static void follow(pid_t tid, uint32_t cpu) {
+    static pid_t last;
+    static uint32_t run, pinned = UINT32_MAX;
+    run = tid == last ? run + 1 : 0;
+    last = tid;
+    if (run < 8 || pinned != UINT32_MAX) return;
+    pin(0, pinned = cpu);
+    pin(tid, cpu);
 }
 
 int main(int argc, char **argv) {
@@ -283,7 +290,7 @@ int main(int argc, char **argv) {
         regs.rip = slot;
         if (ptrace(PTRACE_SETREGS, tid, 0, &regs) || ptrace(PTRACE_CONT, tid, 0, 0))
             if (errno != ESRCH) die("continue");
-        if (cpu != UINT32_MAX) follow(cpu);
+        if (cpu != UINT32_MAX) follow(tid, cpu);
     }
     fprintf(stderr, "hits=%lu\n", hits);
     return code;

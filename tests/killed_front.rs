@@ -24,6 +24,8 @@ impl Target {
     fn start() -> Result<Target, Missing> {
         let mut app = App::start(&testapp("hot")?, &["--threads", "20"]);
         app.expect("ready");
+        // A thread that is just being made blocks everything for a moment.
+        app.ask("alive", "alive 20");
         let signals = process::signals(app.pid());
         let checksum = app.ask("text", "text ");
         Ok(Target {

@@ -26,8 +26,9 @@ pub trait Machine {
     /// Reads `length` bytes into the record, and as much as is readable when not all is; `Err`
     /// when not even the first byte is.
     fn capture(&mut self, address: u64, length: u64, maximum: u32) -> Result<(), u64>;
-    /// Reads a string into the record; gives the address behind it.
-    fn capture_string(&mut self, address: u64, maximum: u32, unit: Width) -> Result<u64, u64>;
+    /// Reads a string into the record; gives the address behind it. Unreadable memory is no fault
+    /// (gdb shows it as the string's text): nothing is kept, and the address is given back.
+    fn capture_string(&mut self, address: u64, maximum: u32, unit: Width) -> u64;
 }
 
 /// How a run ended.
@@ -188,8 +189,8 @@ fn step<M: Machine>(
             maximum,
             unit,
         } => {
-            let taken = machine.capture_string(value(address), maximum, unit);
-            (end, taken.map_err(Fault::Memory)?)
+            let behind = machine.capture_string(value(address), maximum, unit);
+            (end, behind)
         }
         _ => return effect(op, machine, values, outcome),
     };

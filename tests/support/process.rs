@@ -59,7 +59,7 @@ fn threads(pid: i32) -> Vec<String> {
 #[derive(Debug, PartialEq, Eq)]
 pub struct Signals {
     pub blocked: BTreeMap<String, String>,
-    ignored: Option<String>,
+    pub ignored: Option<String>,
     caught: Option<String>,
 }
 

@@ -80,6 +80,14 @@ impl Ahead {
         })
     }
 
+    /// Remembers what was read on the way, unless it is known.
+    fn learn(&mut self, address: u64, bytes: &[u8]) {
+        if !bytes.is_empty() && self.get(address, bytes.len()).is_none() {
+            self.pieces.push((address, bytes.len(), self.bytes.len()));
+            self.bytes.extend_from_slice(bytes);
+        }
+    }
+
     /// A write happened: what was read there before is no longer true.
     fn forget(&mut self, address: u64, length: usize) {
         let end = address.saturating_add(length as u64);
@@ -490,13 +498,14 @@ impl Machine for HitMachine<'_> {
         let wanted = self.room(length.min(u64::from(maximum)));
         let readable = self.read_chunk(address, wanted);
         self.builder.memory(address, length, self.chunk);
+        self.ahead.learn(address, self.chunk);
         if readable == 0 && wanted > 0 {
             return Err(address);
         }
         Ok(())
     }
 
-    fn capture_string(&mut self, address: u64, maximum: u32, unit: Width) -> Result<u64, u64> {
+    fn capture_string(&mut self, address: u64, maximum: u32, unit: Width) -> u64 {
         let unit = unit.bytes();
         let most = self.room(u64::from(maximum) * unit as u64);
         let mut taken = Vec::new();
@@ -507,7 +516,7 @@ impl Machine for HitMachine<'_> {
             let piece = (64 - at as usize % 64).min(most - taken.len());
             let readable = self.read_chunk(at, piece);
             if readable == 0 && taken.is_empty() {
-                return Err(address);
+                return address;
             }
             let chunk = &self.chunk[..readable];
             taken.extend_from_slice(chunk);
@@ -528,6 +537,6 @@ impl Machine for HitMachine<'_> {
             taken.len() + unit
         };
         self.builder.memory(address, asked as u64, &taken);
-        Ok(address.wrapping_add(taken.len() as u64))
+        address.wrapping_add(taken.len() as u64)
     }
 }

@@ -7,7 +7,7 @@ use std::io::{self, Read, Write};
 use std::os::fd::AsRawFd;
 
 use super::memory::Memory;
-use super::signals::{SignalState, TRAP_BIT};
+use super::signals::SignalState;
 use super::slots::process_of;
 use super::stop::{Stop, Stopped};
 use super::sys;
@@ -32,9 +32,8 @@ pub fn attach(parts: Parts, pid: i32) -> Result<Target, Failure> {
     // An error leaves what was seized to the exit of this thread, which releases it.
     seized.map_err(|error| failure(Call::Seize, &error))?;
     let memory = Memory::open(pid).map_err(|error| failure(Call::OpenMemory, &error))?;
-    let ignored = SignalState::of(pid).ignored & TRAP_BIT != 0;
     let mut target = Target::new(parts, pid, memory, threads);
-    target.trap_ignored = ignored;
+    target.learn_trap_action();
     Ok(target)
 }
 
@@ -59,7 +58,7 @@ fn seize_all(pid: i32, threads: &mut Vec<Thread>) -> io::Result<()> {
                         && tracer_of(tid) == Some(std::process::id() as i32) => {}
                 Err(error) => return Err(error),
             }
-            let blocked = SignalState::of(tid).blocked & TRAP_BIT != 0;
+            let blocked = SignalState::of(tid).blocks_trap();
             threads.push(Thread::new(tid, pid, blocked));
         }
         if !new {
@@ -140,7 +139,10 @@ fn wait_for_exec(pid: i32, mut errors: File) -> Result<Stopped, Failure> {
             }
             Stop::Signal(stopped, signal) => drop(stopped.resume(signal)),
             Stop::Group(stopped) => drop(stopped.listen()),
-            Stop::Interrupted(stopped) | Stop::Cloned(stopped) | Stop::Event(stopped) => {
+            Stop::Interrupted(stopped)
+            | Stop::Cloned(stopped)
+            | Stop::Syscall(stopped)
+            | Stop::Event(stopped) => {
                 drop(stopped.resume(0));
             }
             Stop::Nothing => {}

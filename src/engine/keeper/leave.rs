@@ -7,7 +7,7 @@
 
 use std::fs;
 
-use super::signals::{SignalState, TRAP_BIT};
+use super::signals::{SignalState, TRAP_BIT, restarts_unseen};
 use super::stop::{Stop, Stopped};
 use super::sys;
 use super::target::{Target, is_int3};
@@ -22,26 +22,75 @@ impl Target {
             // Text that is gone has nothing to be put back.
             let _ = self.sites.take_out(&self.memory, address);
         }
-        self.release_held();
         for tid in self.threads.keys().copied().collect::<Vec<_>>() {
-            if runs(tid) {
-                // ESRCH: it has died.
-                let _ = sys::interrupt(tid);
-                // Whoever comes is dealt with: a leader that was killed is not reported before
-                // its other threads were.
-                while self.threads.contains_key(&tid) {
-                    let Ok(Some((other, status))) = sys::wait_any(true) else {
-                        break;
-                    };
-                    self.release(other, Stop::new(other, status));
-                }
+            if self.moves(tid) && runs(tid) {
+                self.gather(tid);
             }
         }
         // What came meanwhile: traps of threads that were blocked a moment ago, new threads.
         while let Ok(Some((tid, status))) = sys::wait_any(false) {
-            self.release(tid, Stop::new(tid, status));
+            self.settle(tid, Stop::new(tid, status));
         }
+        self.ignore_trap_again();
+        self.release_held();
         self.end();
+    }
+
+    /// True for a thread that we know and do not hold.
+    fn moves(&self, tid: i32) -> bool {
+        let state = self.threads.get(&tid).map(|thread| &thread.state);
+        state.is_some_and(|state| !matches!(state, State::Held(_)))
+    }
+
+    /// Stops a thread and settles it. Whoever comes meanwhile is dealt with: a leader that was
+    /// killed is not reported before its other threads were.
+    fn gather(&mut self, tid: i32) {
+        // ESRCH: it has died.
+        let _ = sys::interrupt(tid);
+        while self.moves(tid) {
+            let Ok(Some((other, status))) = sys::wait_any(true) else {
+                return;
+            };
+            self.settle(other, Stop::new(other, status));
+        }
+    }
+
+    /// Deals with a stop of a thread that we leave: afterwards it stands where the program was.
+    fn settle(&mut self, tid: i32, stop: Stop) {
+        let (stopped, signal) = match stop {
+            Stop::Exited(_) | Stop::Killed(_) => {
+                self.threads.remove(&tid);
+                return;
+            }
+            Stop::Signal(stopped, libc::SIGTRAP) if self.take_back(&stopped) => (stopped, 0),
+            Stop::Signal(stopped, signal) => {
+                let stopped = match sys::signal_info(tid) {
+                    Ok(info) => self.out_of_slot(stopped, &info),
+                    Err(_) => Some(stopped),
+                };
+                let Some(stopped) = stopped else {
+                    return;
+                };
+                (stopped, signal)
+            }
+            other => match other.standing() {
+                Some((stopped, _)) if self.trap_is_queued(&stopped) => {
+                    // The trap comes next, to the same thread.
+                    let _ = stopped.resume(0);
+                    return;
+                }
+                Some((stopped, _)) => (stopped, 0),
+                None => return,
+            },
+        };
+        if let Ok(registers) = stopped.registers() {
+            self.leave_slot(&stopped, registers);
+        }
+        match self.threads.contains_key(&tid) {
+            true => self.hold(stopped, signal, None, false),
+            // A child that was made this moment, with no int3 in its memory any more.
+            false => drop(stopped.detach(signal)),
+        }
     }
 
     fn release_held(&mut self) {
@@ -54,44 +103,47 @@ impl Target {
         for tid in held {
             let thread = self.threads.remove(&tid);
             if let Some(State::Held(held)) = thread.map(|thread| thread.state) {
-                self.let_go_for_good(held.stop, held.signal);
+                if let Ok(registers) = held.stop.registers() {
+                    self.leave_slot(&held.stop, registers);
+                }
+                let _ = held.stop.detach(held.signal);
             }
         }
     }
 
-    /// Deals with one more stop of a thread that we leave.
-    fn release(&mut self, tid: i32, stop: Stop) {
-        match stop {
-            Stop::Exited(_) | Stop::Killed(_) => {
-                self.threads.remove(&tid);
-            }
-            Stop::Nothing => {}
-            Stop::Signal(stopped, libc::SIGTRAP) if self.take_back(&stopped) => {
-                self.let_go_for_good(stopped, 0);
-            }
-            Stop::Signal(stopped, signal) => {
-                let info = sys::signal_info(tid);
-                let stopped = match info {
-                    Ok(info) => self.out_of_slot(stopped, &info),
-                    Err(_) => Some(stopped),
-                };
-                if let Some(stopped) = stopped {
-                    self.let_go_for_good(stopped, signal);
-                }
-            }
-            Stop::Group(stopped)
-            | Stop::Interrupted(stopped)
-            | Stop::Cloned(stopped)
-            | Stop::Exec(stopped)
-            | Stop::Event(stopped) => {
-                if self.trap_is_queued(&stopped) {
-                    // The trap comes next, to the same thread.
-                    let _ = stopped.resume(0);
-                    return;
-                }
-                self.let_go_for_good(stopped, 0);
+    /// Makes SIGTRAP ignored again, if it was when we came and our int3s ended that.
+    fn ignore_trap_again(&mut self) {
+        let Some(action) = self.trap_action.filter(|action| action.ignores()) else {
+            return;
+        };
+        if SignalState::of(self.pid).ignored & TRAP_BIT != 0 {
+            return;
+        }
+        if !self.holds_any()
+            && let Some(tid) = self
+                .threads
+                .keys()
+                .copied()
+                .find(|tid| restarts_unseen(*tid))
+        {
+            self.gather(tid);
+        }
+        let held = self
+            .threads
+            .values_mut()
+            .find(|thread| matches!(thread.state, State::Held(_)));
+        let state = held.map(|thread| std::mem::replace(&mut thread.state, State::Running));
+        if let Some(State::Held(held)) = state {
+            let (stopped, _) = self.set_trap_action(held.stop, action);
+            if let Some(stopped) = stopped {
+                self.hold(stopped, held.signal, held.pass, held.group);
             }
         }
+    }
+
+    fn holds_any(&self) -> bool {
+        let held = |thread: &super::thread::Thread| matches!(thread.state, State::Held(_));
+        self.threads.values().any(held)
     }
 
     /// Moves a thread back in front of the instruction whose int3 it ran into.
@@ -120,14 +172,6 @@ impl Target {
             .registers()
             .is_ok_and(|registers| self.sites.get(registers.pc().wrapping_sub(1)).is_some());
         behind_site && SignalState::of(stopped.tid()).pending & TRAP_BIT != 0
-    }
-
-    fn let_go_for_good(&mut self, stopped: Stopped, signal: i32) {
-        if let Ok(registers) = stopped.registers() {
-            self.leave_slot(&stopped, registers);
-        }
-        self.threads.remove(&stopped.tid());
-        let _ = stopped.detach(signal);
     }
 }
 

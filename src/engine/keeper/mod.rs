@@ -7,6 +7,7 @@ mod crash;
 mod doorbell;
 mod follow;
 mod hit;
+mod inject;
 mod launch;
 mod leave;
 mod memory;

@@ -1,6 +1,8 @@
 //! What a site's programs will read, as far as registers alone tell it: one system call reads it
 //! all before they run.
 
+use std::collections::HashMap;
+
 use crate::arch::{Displaced, Register, Registers};
 use crate::engine::protocol::SiteProbe;
 use crate::probe::program::{Binary, Op, Program, V, Width};
@@ -103,15 +105,16 @@ impl Plan {
     }
 
     fn program(&mut self, program: &Program) {
-        let mut values: Vec<Option<Linear>> = vec![None; usize::from(program.values)];
-        let mut written = Vec::new();
+        let mut known = Known {
+            values: vec![None; usize::from(program.values)],
+            variables: HashMap::new(),
+            written: Vec::new(),
+        };
         for op in &program.ops {
             match *op {
-                Op::SetRegister { register, .. } => written.push(register),
-                Op::Register { register, .. } if written.contains(&register) => {}
                 Op::Load { address, width, .. } => {
                     let length = Linear::constant(width.bytes() as u64);
-                    if let Some(address) = value(&values, address) {
+                    if let Some(address) = known.value(address) {
                         self.add(address, length, 8, false);
                     }
                 }
@@ -121,87 +124,99 @@ impl Plan {
                     maximum,
                 } => {
                     if let (Some(address), Some(length)) =
-                        (value(&values, address), value(&values, length))
+                        (known.value(address), known.value(length))
                     {
                         self.add(address, length, u64::from(maximum).min(MOST), false);
                     }
                 }
                 Op::CaptureString { address, .. } => {
-                    if let Some(address) = value(&values, address) {
+                    if let Some(address) = known.value(address) {
                         self.add(address, Linear::constant(STRING), STRING, true);
                     }
                 }
                 _ => {}
             }
-            if let Some((to, linear)) = linear(op, &values, &written)
-                && let Some(place) = values.get_mut(usize::from(to.0))
-            {
-                // Where two paths write one value the later one counts: a wrong guess costs a
-                // read and nothing else.
-                *place = linear;
-            }
+            known.follow(op);
         }
     }
 }
 
-fn value(values: &[Option<Linear>], v: V) -> Option<Linear> {
-    values.get(usize::from(v.0)).copied().flatten()
+/// What is known of a program's values. Where two paths write one value the later one counts: a
+/// wrong guess costs a read and nothing else.
+struct Known {
+    values: Vec<Option<Linear>>,
+    /// Convenience variables that the program has set.
+    variables: HashMap<u16, Option<Linear>>,
+    /// Registers that the program has set.
+    written: Vec<Register>,
 }
 
-/// The value an op makes, if it makes one.
-fn linear(op: &Op, values: &[Option<Linear>], written: &[Register]) -> Option<(V, Option<Linear>)> {
-    Some(match *op {
-        Op::Const { to, value } => (to, Some(Linear::constant(value))),
-        Op::Register { to, register } => {
-            let known = !written.contains(&register);
-            let linear = Linear {
-                register: Some(register),
-                ..Linear::constant(0)
-            };
-            (to, known.then_some(linear))
+impl Known {
+    fn value(&self, v: V) -> Option<Linear> {
+        self.values.get(usize::from(v.0)).copied().flatten()
+    }
+
+    /// Notes what an op does.
+    fn follow(&mut self, op: &Op) {
+        match *op {
+            Op::SetRegister { register, .. } => self.written.push(register),
+            Op::SetVariable { variable, from } => {
+                self.variables.insert(variable, self.value(from));
+            }
+            _ => {}
         }
-        Op::Extend {
-            to,
-            from,
-            width,
-            signed,
-        } => {
-            let from = value(values, from);
-            let whole = width == Width::W8;
-            (
+        if let Some((to, linear)) = self.result(op)
+            && let Some(place) = self.values.get_mut(usize::from(to.0))
+        {
+            *place = linear;
+        }
+    }
+
+    /// The value an op makes, if it makes one.
+    fn result(&self, op: &Op) -> Option<(V, Option<Linear>)> {
+        Some(match *op {
+            Op::Const { to, value } => (to, Some(Linear::constant(value))),
+            Op::Register { to, register } => {
+                let linear = Linear {
+                    register: Some(register),
+                    ..Linear::constant(0)
+                };
+                (to, (!self.written.contains(&register)).then_some(linear))
+            }
+            Op::Variable { to, variable } => (to, self.variables.get(&variable).copied().flatten()),
+            Op::Extend {
                 to,
-                if whole {
-                    from
-                } else {
-                    from.and_then(|v| cut(v, width, signed))
-                },
-            )
-        }
-        Op::Binary {
-            to,
-            op,
-            a,
-            b,
-            width,
-            signed,
-        } => {
-            let sum = sum(op, value(values, a), value(values, b));
-            (to, sum.and_then(|sum| cut(sum, width, signed)))
-        }
-        Op::Variable { to, .. }
-        | Op::Special { to, .. }
-        | Op::Load { to, .. }
-        | Op::Unary { to, .. } => (to, None),
-        Op::CaptureString { end, .. } => (end, None),
-        _ => return None,
-    })
+                from,
+                width,
+                signed,
+            } => (to, self.value(from).and_then(|v| cut(v, width, signed))),
+            Op::Binary {
+                to,
+                op,
+                a,
+                b,
+                width,
+                signed,
+            } => {
+                let result = combine(op, self.value(a), self.value(b));
+                (to, result.and_then(|v| cut(v, width, signed)))
+            }
+            Op::Special { to, .. } | Op::Load { to, .. } | Op::Unary { to, .. } => (to, None),
+            Op::CaptureString { end, .. } => (end, None),
+            _ => return None,
+        })
+    }
 }
 
-/// `linear` cut to a width: right for a narrower or equal one, unknown for a wider one.
+/// `linear` cut to a width. All 64 bits of a value are cut to nothing less; what was added in a
+/// narrower width cannot be told in a wider one.
 fn cut(linear: Linear, width: Width, signed: bool) -> Option<Linear> {
     if linear.register.is_none() {
         let value = linear.value(&Registers::default());
         return Some(Linear::constant(width.extend(value, signed)));
+    }
+    if width == Width::W8 {
+        return Some(linear);
     }
     (width.bytes() <= linear.width.bytes()).then_some(Linear {
         width,
@@ -210,21 +225,142 @@ fn cut(linear: Linear, width: Width, signed: bool) -> Option<Linear> {
     })
 }
 
-fn sum(op: Binary, a: Option<Linear>, b: Option<Linear>) -> Option<Linear> {
+/// The sums and the product that stay a register plus a constant. A sum with something narrower
+/// than 64 bits does so in its own width only.
+fn combine(op: Binary, a: Option<Linear>, b: Option<Linear>) -> Option<Linear> {
     let (a, b) = (a?, b?);
-    match op {
-        Binary::Add if b.register.is_none() => Some(Linear {
-            add: a.add.wrapping_add(b.add),
-            ..a
-        }),
-        Binary::Add if a.register.is_none() => Some(Linear {
-            add: b.add.wrapping_add(a.add),
-            ..b
-        }),
-        Binary::Sub if b.register.is_none() => Some(Linear {
-            add: a.add.wrapping_sub(b.add),
-            ..a
-        }),
+    let constant = |linear: &Linear| linear.register.is_none().then_some(linear.add);
+    let sum = |linear: Linear, add: u64| Linear {
+        add: linear.add.wrapping_add(add),
+        ..linear
+    };
+    match (op, constant(&a), constant(&b)) {
+        (Binary::Add, _, Some(add)) => Some(sum(a, add)),
+        (Binary::Add, Some(add), _) => Some(sum(b, add)),
+        (Binary::Sub, _, Some(add)) => Some(sum(a, add.wrapping_neg())),
+        (Binary::Mul, _, Some(1)) => Some(a),
+        (Binary::Mul, Some(1), _) => Some(b),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::protocol::Then;
+
+    fn ranges(ops: Vec<Op>, registers: &Registers) -> Vec<(u64, usize)> {
+        let program = Program {
+            ops,
+            values: 16,
+            ..Program::default()
+        };
+        let probe = SiteProbe {
+            probe: 0,
+            program,
+            then: Then::Continue,
+        };
+        let Ok(nop) = Displaced::decode(&[0x90], 0x1000) else {
+            panic!("a nop is an instruction");
+        };
+        Plan::new(&[probe], &nop).ranges(registers).collect()
+    }
+
+    fn register(to: u16, register: Register) -> Op {
+        Op::Register {
+            to: V(to),
+            register,
+        }
+    }
+
+    fn constant(to: u16, value: u64) -> Op {
+        Op::Const { to: V(to), value }
+    }
+
+    fn binary(to: u16, op: Binary, a: u16, b: u16, width: Width) -> Op {
+        Op::Binary {
+            to: V(to),
+            op,
+            a: V(a),
+            b: V(b),
+            width,
+            signed: false,
+        }
+    }
+
+    #[test]
+    fn a_length_that_comes_through_a_variable_is_known() {
+        let mut registers = Registers::default();
+        registers.set(Register::Rsi, 0x7000);
+        // Only the low half of rdx is the length.
+        registers.set(Register::Rdx, 0xdead_beef_0000_0030);
+        let extend = Op::Extend {
+            to: V(1),
+            from: V(0),
+            width: Width::W4,
+            signed: true,
+        };
+        let capture = Op::Capture {
+            address: V(7),
+            length: V(5),
+            maximum: 65536,
+        };
+        let ops = vec![
+            register(0, Register::Rdx),
+            extend,
+            constant(2, 15),
+            binary(3, Binary::Sub, 1, 2, Width::W4),
+            Op::SetVariable {
+                variable: 9,
+                from: V(3),
+            },
+            Op::Variable {
+                to: V(4),
+                variable: 9,
+            },
+            constant(6, 1),
+            binary(5, Binary::Mul, 4, 6, Width::W8),
+            register(8, Register::Rsi),
+            binary(7, Binary::Add, 8, 2, Width::W8),
+            capture,
+        ];
+        assert_eq!(ranges(ops, &registers), [(0x700f, 0x21)]);
+    }
+
+    #[test]
+    fn what_the_program_changed_is_not_guessed() {
+        let ops = vec![
+            constant(0, 5),
+            Op::SetRegister {
+                register: Register::Rdi,
+                from: V(0),
+            },
+            register(1, Register::Rdi),
+            Op::Load {
+                to: V(2),
+                address: V(1),
+                width: Width::W8,
+                signed: false,
+                keep: true,
+            },
+        ];
+        assert_eq!(ranges(ops, &Registers::default()), []);
+    }
+
+    #[test]
+    fn lengths_that_cannot_be_are_left_to_the_program() {
+        let ops = vec![
+            register(0, Register::Rsi),
+            register(1, Register::Rdx),
+            Op::Capture {
+                address: V(0),
+                length: V(1),
+                maximum: 4096,
+            },
+        ];
+        let mut registers = Registers::default();
+        registers.set(Register::Rsi, u64::MAX - 3);
+        registers.set(Register::Rdx, u64::MAX);
+        assert_eq!(ranges(ops, &registers), []);
     }
 }

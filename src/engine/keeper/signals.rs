@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use super::inject::inject;
 use super::stop::{Stop, Stopped};
 use super::sys;
 use super::target::Target;
@@ -40,6 +41,16 @@ impl SignalState {
             ignored: set("SigIgn:"),
             caught: set("SigCgt:"),
         }
+    }
+}
+
+impl SignalState {
+    /// True for a thread that blocks SIGTRAP for itself. A mask with the C library's own signals
+    /// in it, which no program can block, is that of a thread which is just being made: the
+    /// program's mask follows.
+    pub fn blocks_trap(&self) -> bool {
+        const LIBRARY: u64 = 1 << 31 | 1 << 32;
+        self.blocked & TRAP_BIT != 0 && self.blocked & LIBRARY != LIBRARY
     }
 }
 
@@ -111,14 +122,7 @@ impl Target {
     /// Steps over the instruction in the slot, then has the signal delivered behind it.
     fn finish_instruction(&mut self, stopped: Stopped, info: &libc::siginfo_t) -> Option<Stopped> {
         let tid = stopped.tid();
-        let stop = stopped.step().ok()?;
-        let (stopped, other) = match stop {
-            Stop::Signal(stopped, libc::SIGTRAP) => (stopped, 0),
-            Stop::Signal(stopped, signal) => (stopped, signal),
-            Stop::Group(stopped) | Stop::Interrupted(stopped) | Stop::Event(stopped) => {
-                (stopped, 0)
-            }
-            Stop::Cloned(stopped) | Stop::Exec(stopped) => (stopped, 0),
+        let (stopped, other) = match stopped.step().ok()? {
             Stop::Exited(code) => {
                 self.gone(tid, Some(code), None);
                 return None;
@@ -127,7 +131,9 @@ impl Target {
                 self.gone(tid, None, Some(signal));
                 return None;
             }
-            Stop::Nothing => return None,
+            // The step's own trap is no signal of the program's.
+            Stop::Signal(stopped, libc::SIGTRAP) => (stopped, 0),
+            other => other.standing()?,
         };
         if other != 0 {
             // A second signal came first; that one is sent again.
@@ -143,59 +149,170 @@ impl Target {
                 thread.mark(at, registers.sp());
             }
         }
+        // The step's trap was forced on the thread like an int3's.
+        let stopped = self.repair_signal_state(stopped)?;
         let _ = sys::set_signal_info(tid, info);
         Some(stopped)
     }
 
-    /// Undoes what the int3 did to SIGTRAP: the kernel forces the signal, and so unblocks it and
-    /// takes an "ignore" away. `None`: the thread is gone.
+    /// Undoes what the int3 did to SIGTRAP: the kernel forces the signal, and for that unblocks it
+    /// and, where it was blocked or ignored, makes its action the default. `None`: the thread is
+    /// gone.
+    ///
+    /// A handler is put back at once. "Ignore" is not, while int3s are in: making a signal ignored
+    /// throws away what is queued, in every thread, and a thread whose int3 was thrown away runs on
+    /// in the middle of an instruction. Until we leave, [`Target::signal`] ignores for the program.
     pub(super) fn repair_signal_state(&mut self, stopped: Stopped) -> Option<Stopped> {
         let tid = stopped.tid();
         let blocked = self
             .threads
             .get(&tid)
             .is_some_and(|thread| thread.trap_blocked);
+        let mut stopped = Some(stopped);
+        if let Some(action) = self.trap_action.filter(|action| !action.ignores())
+            && blocked
+        {
+            let (thread, repaired) = self.set_trap_action(stopped.take()?, action);
+            stopped = thread;
+            if !repaired {
+                let target = self.id;
+                let tid = Tid(tid);
+                let event = Event::SignalStateChanged { target, tid };
+                self.front.event(event, None);
+            }
+        }
         if blocked && let Ok(mask) = sys::signal_mask(tid) {
             let _ = sys::set_signal_mask(tid, mask | TRAP_BIT);
-        }
-        if !self.trap_ignored {
-            return Some(stopped);
-        }
-        let (stopped, repaired) = self.ignore_trap(stopped);
-        if !repaired && stopped.is_some() {
-            let target = self.id;
-            let tid = Tid(tid);
-            self.front
-                .event(Event::SignalStateChanged { target, tid }, None);
         }
         stopped
     }
 
-    /// Has the thread do `rt_sigaction(SIGTRAP, SIG_IGN)`; the structure lies below its stack
-    /// pointer and its red zone for that moment.
-    fn ignore_trap(&mut self, stopped: Stopped) -> (Option<Stopped>, bool) {
+    /// Finds out, at the attach, what has to be put back after hits. Nothing, for nearly all
+    /// programs; a handler's address is asked of the program itself, by a thread whose system call
+    /// goes on as if nothing had been.
+    pub(super) fn learn_trap_action(&mut self) {
+        let state = SignalState::of(self.pid);
+        if state.ignored & TRAP_BIT != 0 {
+            self.trap_action = Some(TrapAction::IGNORE);
+            return;
+        }
+        let blocks = self.threads.values().any(|thread| thread.trap_blocked);
+        if state.caught & TRAP_BIT == 0 || !blocks {
+            return;
+        }
+        let tids: Vec<i32> = self.threads.keys().copied().collect();
+        let Some(tid) = tids.into_iter().find(|tid| restarts_unseen(*tid)) else {
+            let target = self.id;
+            let tid = Tid(self.pid);
+            let event = Event::SignalStateChanged { target, tid };
+            return self.front.event(event, None);
+        };
+        if sys::interrupt(tid).is_err() {
+            return;
+        }
+        let Ok(Some((tid, status))) = sys::wait(tid, true) else {
+            return;
+        };
+        match Stop::new(tid, status) {
+            Stop::Interrupted(stopped) => {
+                let (stopped, action) = self.get_trap_action(stopped);
+                self.trap_action = action;
+                if let Some(stopped) = stopped {
+                    self.go(stopped, 0);
+                }
+            }
+            other => self.happened(tid, other),
+        }
+    }
+
+    pub(super) fn set_trap_action(
+        &mut self,
+        stopped: Stopped,
+        action: TrapAction,
+    ) -> (Option<Stopped>, bool) {
+        let (stopped, done) = self.trap_action_call(stopped, |scratch| [scratch, 0], action);
+        (stopped, done.is_some())
+    }
+
+    fn get_trap_action(&mut self, stopped: Stopped) -> (Option<Stopped>, Option<TrapAction>) {
+        self.trap_action_call(stopped, |scratch| [0, scratch], TrapAction::IGNORE)
+    }
+
+    /// Has a thread do `rt_sigaction(SIGTRAP, …)`; the structure lies below its stack pointer and
+    /// its red zone for that moment. Gives what the structure holds afterwards.
+    fn trap_action_call(
+        &mut self,
+        stopped: Stopped,
+        new_and_old: impl FnOnce(u64) -> [u64; 2],
+        action: TrapAction,
+    ) -> (Option<Stopped>, Option<TrapAction>) {
         let Ok(registers) = stopped.registers() else {
-            return (Some(stopped), false);
+            return (Some(stopped), None);
         };
         let Some(instruction) = self.slots.instruction(self.pid, &self.memory) else {
-            return (Some(stopped), false);
+            return (Some(stopped), None);
         };
-        const ACTION: usize = 32;
-        let scratch = (registers.get(Register::Rsp) - 512) & !15;
-        let mut before = [0; ACTION];
-        let mut action = [0; ACTION];
-        action[..8].copy_from_slice(&(libc::SIG_IGN as u64).to_le_bytes());
+        let scratch = registers.sp().wrapping_sub(512) & !15;
+        let mut before = [0; TrapAction::SIZE];
         if self.memory.read(scratch, &mut before).is_err()
-            || self.memory.write(scratch, &action).is_err()
+            || self.memory.write(scratch, &action.0).is_err()
         {
-            return (Some(stopped), false);
+            return (Some(stopped), None);
         }
-        let call = [libc::SIGTRAP as u64, scratch, 0, 8, 0, 0];
+        let [new, old] = new_and_old(scratch);
+        let call = [libc::SIGTRAP as u64, new, old, 8, 0, 0];
         let number = libc::SYS_rt_sigaction as u64;
-        let (stopped, result) = super::slots::inject(stopped, instruction, number, call);
+        let (stopped, result) = inject(stopped, instruction, number, call);
+        let mut action = TrapAction::IGNORE;
+        let read = self.memory.read(scratch, &mut action.0);
         let _ = self.memory.write(scratch, &before);
-        (stopped, result.is_ok_and(|answer| answer == 0))
+        let done = read.is_ok() && result.is_ok_and(|answer| answer == 0);
+        (stopped, done.then_some(action))
     }
+}
+
+/// What a program does with SIGTRAP: the kernel's `struct sigaction` of x86-64 (handler, flags,
+/// restorer, mask).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TrapAction([u8; TrapAction::SIZE]);
+
+impl TrapAction {
+    const SIZE: usize = 32;
+
+    /// SIG_IGN.
+    const IGNORE: TrapAction = {
+        let mut bytes = [0; TrapAction::SIZE];
+        bytes[0] = libc::SIG_IGN as u8;
+        TrapAction(bytes)
+    };
+
+    /// True for SIG_IGN.
+    pub fn ignores(self) -> bool {
+        self.0[..8] == TrapAction::IGNORE.0[..8]
+    }
+}
+
+/// True for a thread whose system call the kernel starts again after an interrupt, unnoticed by
+/// the program (signal(7), "Interruption of system calls": what needs no time-out of its own), or
+/// that is in none.
+pub fn restarts_unseen(tid: i32) -> bool {
+    let text = fs::read_to_string(format!("/proc/{tid}/syscall")).unwrap_or_default();
+    let Some(number) = text.split_ascii_whitespace().next() else {
+        return false;
+    };
+    if number == "running" || number == "-1" {
+        return true;
+    }
+    [
+        libc::SYS_futex,
+        libc::SYS_read,
+        libc::SYS_nanosleep,
+        libc::SYS_clock_nanosleep,
+        libc::SYS_poll,
+        libc::SYS_wait4,
+    ]
+    .iter()
+    .any(|call| number.parse() == Ok(*call))
 }
 
 /// True if the kernel will go back to the `syscall` instruction (`ERESTART*`, `<linux/errno.h>`).

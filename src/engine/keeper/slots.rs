@@ -8,10 +8,10 @@
 use std::fs;
 use std::io;
 
+use super::inject::inject;
 use super::memory::Memory;
-use super::stop::{Stop, Stopped};
-use super::sys;
-use crate::arch::{Register, SLOT_MAX, find_syscall};
+use super::stop::Stopped;
+use crate::arch::{SLOT_MAX, find_syscall};
 
 /// Bytes from one slot to the next.
 const STRIDE: u64 = 32;
@@ -205,80 +205,6 @@ fn find_instruction(maps: &[Mapped], memory: &Memory) -> Option<u64> {
         memory.read(map.start, &mut text).ok()?;
         find_syscall(&text).map(|at| map.start + at as u64)
     })
-}
-
-/// Makes a thread that stands in user mode do one system call, and gives what it returned. All
-/// registers are as before afterwards. A signal that comes meanwhile is sent again.
-///
-/// The thread is not given back when it died.
-pub fn inject(
-    stopped: Stopped,
-    instruction: u64,
-    number: u64,
-    arguments: [u64; 6],
-) -> (Option<Stopped>, io::Result<u64>) {
-    let before = match stopped.registers() {
-        Ok(registers) => registers,
-        Err(error) => return (Some(stopped), Err(error)),
-    };
-    let mut call = before;
-    call.set(Register::Rip, instruction);
-    call.set(Register::Rax, number);
-    // Without this the kernel may take the stop for an interrupted call and change rax.
-    call.set(Register::OrigRax, u64::MAX);
-    for (register, value) in crate::arch::SYSCALL_ARGUMENTS.iter().zip(arguments) {
-        call.set(*register, value);
-    }
-    if let Err(error) = stopped.set_registers(&call) {
-        return (Some(stopped), Err(error));
-    }
-    let (stopped, result) = step_over(stopped, instruction);
-    if let Some(stopped) = &stopped {
-        // ESRCH: it was killed; the next wait tells.
-        let _ = stopped.set_registers(&before);
-    }
-    (stopped, result)
-}
-
-fn step_over(mut stopped: Stopped, instruction: u64) -> (Option<Stopped>, io::Result<u64>) {
-    let tid = stopped.tid();
-    let mut late = Vec::new();
-    let answer = loop {
-        let stop = match stopped.step() {
-            Ok(stop) => stop,
-            Err(error) => return (None, Err(error)),
-        };
-        let (next, signal) = match stop {
-            Stop::Signal(next, signal) => (next, signal),
-            Stop::Group(next) | Stop::Interrupted(next) | Stop::Event(next) => (next, 0),
-            Stop::Cloned(next) | Stop::Exec(next) => (next, 0),
-            Stop::Exited(_) | Stop::Killed(_) | Stop::Nothing => {
-                return (None, Err(io::Error::from_raw_os_error(libc::ESRCH)));
-            }
-        };
-        stopped = next;
-        let registers = match stopped.registers() {
-            Ok(registers) => registers,
-            Err(error) => break Err(error),
-        };
-        if signal != 0 && signal != libc::SIGTRAP {
-            late.push(signal);
-        }
-        if signal == libc::SIGSYS {
-            break Err(io::Error::from_raw_os_error(libc::EPERM));
-        }
-        if registers.pc() != instruction {
-            break Ok(registers.get(Register::Rax));
-        }
-        if late.len() > 128 {
-            break Err(io::Error::from_raw_os_error(libc::EINTR));
-        }
-    };
-    for signal in late {
-        let pid = process_of(tid).unwrap_or(tid);
-        let _ = sys::thread_kill(pid, tid, signal);
-    }
-    (Some(stopped), answer)
 }
 
 /// The process that a thread belongs to (`/proc/TID/status`, "Tgid").

@@ -42,6 +42,23 @@ impl Stopped {
     /// Lets it do one instruction and waits for what comes of that.
     pub fn step(self) -> io::Result<Stop> {
         sys::step(self.tid)?;
+        self.next()
+    }
+
+    /// Lets it run to the beginning or the end of a system call.
+    pub fn to_syscall(self) -> io::Result<Stop> {
+        sys::to_syscall(self.tid)?;
+        self.next()
+    }
+
+    /// Lets it run until it stops for an interrupt, or for something that comes first.
+    pub fn to_interrupt(self) -> io::Result<Stop> {
+        sys::interrupt(self.tid)?;
+        sys::resume(self.tid, 0)?;
+        self.next()
+    }
+
+    fn next(self) -> io::Result<Stop> {
         loop {
             if let Some((tid, status)) = sys::wait(self.tid, false)? {
                 return Ok(Stop::new(tid, status));
@@ -66,6 +83,8 @@ impl Stopped {
 pub enum Stop {
     /// A signal is about to be delivered; an int3 comes this way too.
     Signal(Stopped, i32),
+    /// A system call begins or ends, which only [`Stopped::to_syscall`] asks for.
+    Syscall(Stopped),
     /// The process was stopped by SIGSTOP and its kin.
     Group(Stopped),
     /// An interrupt that we asked for, or a new thread's first stop.
@@ -85,6 +104,20 @@ pub enum Stop {
 }
 
 impl Stop {
+    /// The thread if it stands, and the signal that it would get (0: none).
+    pub fn standing(self) -> Option<(Stopped, i32)> {
+        match self {
+            Stop::Signal(stopped, signal) => Some((stopped, signal)),
+            Stop::Syscall(stopped)
+            | Stop::Group(stopped)
+            | Stop::Interrupted(stopped)
+            | Stop::Cloned(stopped)
+            | Stop::Exec(stopped)
+            | Stop::Event(stopped) => Some((stopped, 0)),
+            Stop::Exited(_) | Stop::Killed(_) | Stop::Nothing => None,
+        }
+    }
+
     /// Sorts what `wait4` said (`ptrace(2)`, "Stopped states", for seized threads).
     pub fn new(tid: i32, status: Status) -> Stop {
         let stopped = Stopped { tid };
@@ -92,6 +125,9 @@ impl Stop {
             Status::Exited(code) => Stop::Exited(code),
             Status::Killed(signal) => Stop::Killed(signal),
             Status::Other => Stop::Nothing,
+            Status::Stopped { signal, event: 0 } if signal == libc::SIGTRAP | 0x80 => {
+                Stop::Syscall(stopped)
+            }
             Status::Stopped { signal, event: 0 } => Stop::Signal(stopped, signal),
             Status::Stopped { signal, event } => match event {
                 sys::EVENT_STOP if signal == libc::SIGTRAP => Stop::Interrupted(stopped),

@@ -87,6 +87,11 @@ pub fn step(tid: i32) -> io::Result<()> {
     ptrace(libc::PTRACE_SINGLESTEP, tid, 0, 0)
 }
 
+/// Lets a stopped thread run to the beginning or the end of its next system call.
+pub fn to_syscall(tid: i32) -> io::Result<()> {
+    ptrace(libc::PTRACE_SYSCALL, tid, 0, 0)
+}
+
 /// Lets a thread in a group stop stay there, until something happens.
 pub fn listen(tid: i32) -> io::Result<()> {
     ptrace(libc::PTRACE_LISTEN, tid, 0, 0)

@@ -15,6 +15,7 @@ use super::doorbell::Doorbell;
 use super::follow::Follow;
 use super::hit::HitSpace;
 use super::memory::Memory;
+use super::signals::TrapAction;
 use super::site::Sites;
 use super::slots::{self, SlotPages};
 use super::stop::{Stop, Stopped};
@@ -53,8 +54,9 @@ pub struct Target {
     /// New threads whose first stop is still to come: whether they block SIGTRAP.
     pub(super) births: HashMap<i32, bool>,
     pub(super) signals: SignalPolicy,
-    /// SIGTRAP was ignored when we came; an int3 makes that SIG_DFL, so every hit repairs it.
-    pub(super) trap_ignored: bool,
+    /// What the program does with SIGTRAP, where an int3 may take that away: every hit that does
+    /// puts it back.
+    pub(super) trap_action: Option<TrapAction>,
     pub(super) space: HitSpace,
     pub(super) follow: Follow,
     pub(super) crash: CrashPoint,
@@ -99,7 +101,7 @@ impl Target {
                 .collect(),
             births: HashMap::new(),
             signals: parts.signals,
-            trap_ignored: false,
+            trap_action: None,
             space: HitSpace::default(),
             follow: Follow::default(),
             crash: CrashPoint::from_environment(),
@@ -133,7 +135,7 @@ impl Target {
         while !self.ended {
             // `wait4` always gives the first child that has something to say, so a few busy
             // threads would keep it from the others: now and then everyone is asked.
-            if waiting.is_empty() && single >= FAIR {
+            if waiting.is_empty() && single >= FAIR && self.threads.len() > 1 {
                 single = 0;
                 while let Ok(Some(stop)) = sys::wait_any(false) {
                     waiting.push_back(stop);
@@ -234,7 +236,7 @@ impl Target {
     }
 
     /// Something happened to a thread.
-    fn happened(&mut self, tid: i32, stop: Stop) {
+    pub(super) fn happened(&mut self, tid: i32, stop: Stop) {
         match stop {
             Stop::Exited(code) => self.gone(tid, Some(code), None),
             Stop::Killed(signal) => self.gone(tid, None, Some(signal)),
@@ -243,7 +245,7 @@ impl Target {
             Stop::Signal(stopped, signal) => self.signal(stopped, signal),
             Stop::Cloned(stopped) => self.cloned(stopped),
             Stop::Exec(stopped) => self.exec(stopped),
-            Stop::Event(stopped) => self.go(stopped, 0),
+            Stop::Event(stopped) | Stop::Syscall(stopped) => self.go(stopped, 0),
             Stop::Group(stopped) | Stop::Interrupted(stopped)
                 if !self.threads.contains_key(&tid) =>
             {

@@ -16,6 +16,9 @@ const STRINGS_MAX: u32 = 64;
 impl Compiler<'_> {
     /// `print` and `output`.
     pub(super) fn show(&mut self, expr: &Expr, letter: Option<char>) -> Result<(), Reason> {
+        if let Expr::Repeat(element, count) = expr {
+            return self.repeated(element, count);
+        }
         let ty = self.type_of(expr)?;
         if let (Kind::Pointer(to), None | Some('s')) = (ty.kind(), letter)
             && let Some(unit) = character(to)
@@ -28,6 +31,9 @@ impl Compiler<'_> {
 
     /// Records what evaluating and fetching an expression reads.
     fn needs(&mut self, expr: &Expr) -> Result<(), Reason> {
+        if let Expr::Repeat(element, count) = expr {
+            return self.repeated(element, count);
+        }
         let ty = self.type_of(expr)?;
         if scalar(&ty).is_ok() {
             match self.number(expr) {
@@ -56,14 +62,6 @@ impl Compiler<'_> {
                 let address = self.own_address(expr)?;
                 self.capture_type(address, &ty)
             }
-            Expr::Repeat(element, count) => {
-                let size = self.type_of(element)?.size();
-                let address = self.own_address(element)?;
-                let count = self.number(count)?;
-                let size = self.constant(size)?;
-                let length = self.wide(Binary::Mul, count.v, size)?;
-                self.capture(address, length)
-            }
             Expr::Unary(
                 UnaryOp::Plus | UnaryOp::Neg | UnaryOp::Not | UnaryOp::LogicalNot,
                 operand,
@@ -90,6 +88,16 @@ impl Compiler<'_> {
             }
             _ => Err(format!("values of type `{ty}' are computed by the front")),
         }
+    }
+
+    /// `ELEMENT@COUNT`. The count may be computed at the hit, so its type says nothing about it.
+    fn repeated(&mut self, element: &Expr, count: &Expr) -> Result<(), Reason> {
+        let size = self.type_of(element)?.size();
+        let address = self.own_address(element)?;
+        let count = self.number(count)?;
+        let size = self.constant(size)?;
+        let length = self.wide(Binary::Mul, count.v, size)?;
+        self.capture(address, length)
     }
 
     fn capture_type(&mut self, address: V, ty: &Type) -> Result<(), Reason> {

@@ -232,7 +232,7 @@ impl Machine for World {
         Ok(())
     }
 
-    fn capture_string(&mut self, address: u64, maximum: u32, unit: Width) -> Result<u64, u64> {
+    fn capture_string(&mut self, address: u64, maximum: u32, unit: Width) -> u64 {
         let unit = unit.bytes();
         let mut taken = Vec::new();
         while taken.len() < maximum as usize * unit {
@@ -246,7 +246,7 @@ impl Machine for World {
         }
         let end = address + taken.len() as u64;
         self.kept.push((address, taken));
-        Ok(end)
+        end
     }
 }
 
@@ -352,6 +352,7 @@ fn bodies_print_and_change_the_same_from_a_record() {
         "set $n = 3\nset $n = $n + 4\nset $n++\nprint $n\nset $m = $n * 2\nprintf \"%d\\n\", $m",
         "if {char}$rdi == 'H'\n print 1\n if $rdx < 0\n echo neg\\n\n else\n print/x $rdx\n end\nelse\n print 2\nend\nprint 3",
         "if *(int*)$rsi && *(char*)$rdi\n x/4xb $rsi\nend\nif 0 || {short}$rdi > 1\n x/2xb $rdi\nend",
+        "set $n = 5\noutput/x *(unsigned char*)$rdi@$n\nprint *(char*)$rsi@($rcx & 7)+1",
         "hexdump $rdi, 20\nhexdump $rsi, $rcx & 0x1f\nhexdump $rdi, 0",
         "set $eax = -1\nset $ah = 3\nset $al++\nprint $rax\nprint $eax\nprint $ah",
         "print $_arg1\nprint $arg2\nprint $_arg7\nprint $_arg8",
