@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use support::app::{PATIENCE, number};
+use support::app::number;
 use support::{App, Missing, process, test, testapp, unique};
 
 fn trace(arguments: &[&str]) -> Command {
@@ -76,6 +76,75 @@ fn json_version_1() {
     });
 }
 
+/// Every line, of each kind, is what `schema/record-v1.json` says.
+#[test]
+fn json_keeps_to_its_schema() {
+    test(|| {
+        let path = support::root().join("schema/record-v1.json");
+        let schema = std::fs::read_to_string(path).expect("the schema");
+        let schema = serde_json::from_str(&schema).expect("JSON");
+        let schema = jsonschema::validator_for(&schema).expect("a schema");
+        let text = launched(
+            &[
+                "--json",
+                "-e",
+                "*Fibon",
+                "-e",
+                r#"*Fibon if $rdi == 3 { x/2xb $rsp; printf "n=%d \"\\ \t\n", $rdi; echo \377\n }"#,
+                "-e",
+                r"*(Fibon+4) { x/xb 8; echo never\n }",
+                "-e",
+                "*(Fibon+4) if *(char*)16 == 1",
+                // What does not compile asks the front.
+                "-e",
+                "*(Fibon+1) { while $rdi < 0; end; print/x 77 }",
+                "-e",
+                "*(Fibon+1) { while $nothing; end; print $nothing + 1 }",
+            ],
+            "200",
+        )?;
+        let mut kinds = std::collections::BTreeSet::new();
+        for line in text.lines() {
+            let record: serde_json::Value =
+                serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+            if let Err(error) = schema.validate(&record) {
+                panic!("{error}: {line}");
+            }
+            kinds.insert(record["type"].as_str().expect("a type").to_owned());
+        }
+        let kinds: Vec<&str> = kinds.iter().map(String::as_str).collect();
+        assert_eq!(kinds, ["fault", "hit", "summary"], "{text}");
+        let asked = text.matches(" = 0x4d\"").count();
+        assert_eq!(asked, 200, "{text}");
+        Ok(())
+    });
+}
+
+/// Bodies that the front runs, in two processes that lie at different addresses.
+#[test]
+fn two_targets_are_asked_about_each_its_own() {
+    test(|| {
+        let start = || -> Result<App, Missing> {
+            let mut target = App::start(&testapp("fibon")?, &["--wait", "--calls", "100"]);
+            target.expect("ready");
+            Ok(target)
+        };
+        let (mut first, mut second) = (start()?, start()?);
+        let pids = [first.pid(), second.pid()];
+        let [one, two] = pids.map(|pid| pid.to_string());
+        let probe = r#"*Fibon { while 0; end; printf "at %d %d\n", $rip == (long)&Fibon, *(unsigned char*)&Fibon }"#;
+        let mut tracer = App::spawn(trace(&["-p", &one, "-p", &two, "-e", probe]));
+        tracer.expect("  probe 1: ");
+        first.send("go");
+        second.send("go");
+        first.succeed();
+        second.succeed();
+        let text = tracer.succeed();
+        assert_eq!(text.matches("at 1 85\n").count(), 200, "{text}");
+        Ok(())
+    });
+}
+
 #[test]
 fn a_condition() {
     test(|| {
@@ -106,11 +175,8 @@ fn attached_by_name() {
         let _ = std::fs::remove_file(link);
         target.expect("ready");
         let mut tracer = App::spawn(trace(&["-p", &name, "-e", "*Fibon"]));
-        let deadline = Instant::now() + PATIENCE;
-        assert!(
-            process::until(deadline, || !process::changed_text(target.pid()).is_empty()),
-            "no int3 came"
-        );
+        // The banner comes when all is armed.
+        tracer.expect("  probe 1: ");
         target.send("go");
         target.succeed();
         let text = tracer.succeed();
@@ -133,11 +199,15 @@ fn a_stalled_reader_stalls_nobody() {
             .spawn()
             .expect("trapline runs");
         let stdout = tracer.stdout.take().expect("a pipe");
-        let mut stderr = tracer.stderr.take().expect("a pipe");
-        let armed = process::until(Instant::now() + PATIENCE, || {
-            !process::changed_text(pid).is_empty()
-        });
-        assert!(armed, "no int3 came");
+        let mut stderr = BufReader::new(tracer.stderr.take().expect("a pipe"));
+        // The banner comes when all is armed.
+        let mut banner = String::new();
+        while !banner.contains("  probe 1: ") {
+            assert!(
+                stderr.read_line(&mut banner).expect("stderr") > 0,
+                "{banner}"
+            );
+        }
 
         target.send("go");
         let begin = Instant::now();

@@ -160,7 +160,11 @@ fn follow(interpreter: &mut Interpreter, options: &Options) -> Result<u8, Error>
     loop {
         match interpreter.session.wait(until)? {
             Wake::Ended | Wake::Interrupted => return Ok(0),
-            Wake::Ask { tid, bodies } => interpreter.asked(tid, &bodies)?,
+            Wake::Ask {
+                tid,
+                number,
+                bodies,
+            } => interpreter.asked(tid, number, &bodies)?,
             Wake::Stopped(_) => {
                 // A `break` without `continue` in a script: this front never stops anything.
                 interpreter.session.resume(None)?;

@@ -305,7 +305,11 @@ impl Interpreter {
                     self.due = bodies;
                     return Ok(());
                 }
-                Wake::Ask { tid, bodies } => self.asked(tid, &bodies)?,
+                Wake::Ask {
+                    tid,
+                    number,
+                    bodies,
+                } => self.asked(tid, number, &bodies)?,
                 Wake::Ended => return Ok(()),
                 Wake::Interrupted => {
                     self.quit = Some(0);
@@ -315,34 +319,51 @@ impl Interpreter {
         }
     }
 
-    /// A body that goes on by itself, run over the thread that waits for it.
+    /// Bodies that go on by themselves, run over the thread that waits for them.
     pub fn asked(
         &mut self,
         tid: crate::engine::protocol::Tid,
+        number: u32,
         bodies: &[Arc<[Node]>],
     ) -> Result<(), Error> {
+        // A line is shown with what the body printed in it.
+        let record = self.session.asked_record(tid, number);
+        if record.is_some() {
+            self.session.output.keep();
+        }
         let was = std::mem::replace(&mut self.asking, true);
         let result = self.asked_bodies(bodies);
         self.asking = was;
-        if result.is_err() && !self.session.targets.is_empty() {
-            self.session.stand(0)?;
-            return result;
+        let strict = self.session.settings.strict;
+        let error = result.as_ref().err().map(|error| error.message.clone());
+        if let Some(record) = record {
+            let out = self.session.output.kept();
+            self.session.show_asked(&record, number, out, error);
+        } else if let Some(error) = error.filter(|_| !strict) {
+            self.print(&format!("{error}\n"));
+        }
+        if result.is_err() {
+            self.session.count_fault();
+            if strict && self.session.target().is_some() {
+                self.session.stand(self.session.current)?;
+                return result;
+            }
         }
         self.session.resume_thread(tid)
     }
 
+    /// Up to the first error; without `compat strict` it ends one body only.
     fn asked_bodies(&mut self, bodies: &[Arc<[Node]>]) -> Result<(), Error> {
+        let mut result = Ok(());
         for body in bodies {
             self.resumed = false;
-            if let Err(error) = self.body(body) {
-                if self.session.settings.strict {
-                    return Err(error);
-                }
-                self.session.output.print(&format!("{error}\n"));
-                self.session.count_fault();
+            let ended = self.body(body).map(drop);
+            if ended.is_err() && self.session.settings.strict {
+                return ended;
             }
+            result = result.and(ended);
         }
-        Ok(())
+        result
     }
 
     /// Asks; off a terminal the answer is yes and is printed.

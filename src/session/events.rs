@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use super::breakpoint::{Disposition, Origin, Probe};
-use super::sites::INTERNAL;
+use super::sites::{INTERNAL, is_gone};
 use super::view::Names;
 use super::{Session, engine_error, process, signals};
 use crate::arch::Registers;
@@ -34,6 +34,8 @@ pub enum Wake {
     Ask {
         /// The thread.
         tid: Tid,
+        /// The first probe hit there.
+        number: u32,
         /// The bodies of the probes hit there, in order.
         bodies: Vec<Arc<[Node]>>,
     },
@@ -89,9 +91,11 @@ impl Session {
                 thread.goes();
             }
             let id = target.id;
-            self.keeper()?
-                .resume(id, None, signal)
-                .map_err(|e| engine_error(&e))?;
+            match self.keeper()?.resume(id, None, signal) {
+                Err(error) if !is_gone(&error) => return Err(engine_error(&error)),
+                // It has ended meanwhile, which an event tells.
+                Ok(()) | Err(_) => {}
+            }
         }
         Ok(())
     }
@@ -99,7 +103,7 @@ impl Session {
     /// Lets one thread go on.
     pub fn resume_thread(&mut self, tid: Tid) -> Result<(), Error> {
         self.sync()?;
-        self.go_on(0, tid)
+        self.go_on(self.current, tid)
     }
 
     fn go_on(&mut self, index: usize, tid: Tid) -> Result<(), Error> {
@@ -329,6 +333,7 @@ impl Session {
         stop: Stop,
         all_stand: bool,
     ) -> Result<Option<Wake>, Error> {
+        self.current = index;
         let hit = self.hit_probes(index, &stop);
         let Some(first) = hit.first().copied() else {
             self.pass_by(index, stop.tid, all_stand)?;
@@ -343,15 +348,14 @@ impl Session {
             self.announce_threads(index);
         }
         self.targets[index].selected = stop.tid;
-        if self.show.never_stops() || !self.is_break(first) {
-            self.trace_line(index, stop.tid, first);
-        } else {
+        if self.is_break(first) && !self.show.never_stops() {
             self.banner(index, stop.tid, first, &hit);
         }
         let bodies = self.take_bodies(&hit);
         Ok(Some(if asks {
             Wake::Ask {
                 tid: stop.tid,
+                number: first,
                 bodies,
             }
         } else {
@@ -359,7 +363,7 @@ impl Session {
         }))
     }
 
-    fn is_break(&self, number: u32) -> bool {
+    pub(super) fn is_break(&self, number: u32) -> bool {
         self.probes
             .get(number)
             .is_some_and(|p| p.origin == Origin::Break)
@@ -615,7 +619,7 @@ impl Session {
     fn ended(&mut self, index: usize, code: Option<i32>, signal: Option<i32>) {
         self.read_counters();
         self.tell_drops();
-        let target = self.targets.remove(index);
+        let target = self.take_target(index);
         self.forget_addresses(&target);
         match (code, signal) {
             (_, Some(number)) => {

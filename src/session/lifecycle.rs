@@ -294,7 +294,7 @@ impl Session {
         self.read_counters();
         self.tell_drops();
         if index < self.targets.len() {
-            let target = self.targets.remove(index);
+            let target = self.take_target(index);
             self.forget_addresses(&target);
         }
         result
@@ -308,7 +308,7 @@ impl Session {
         self.read_counters();
         self.tell_drops();
         if index < self.targets.len() {
-            let target = self.targets.remove(index);
+            let target = self.take_target(index);
             self.forget_addresses(&target);
         }
         result

@@ -87,6 +87,8 @@ pub struct Session {
     pub unattended: bool,
     /// The processes: at most one at the prompt.
     pub targets: Vec<Target>,
+    /// Which of them expressions and commands are about.
+    pub current: usize,
     /// How hits are shown.
     pub show: replay::Show,
     /// A launched program's standard output goes to standard error.
@@ -113,6 +115,7 @@ impl Session {
             program: None,
             unattended: false,
             targets: Vec::new(),
+            current: 0,
             show: replay::Show::default(),
             stdout_to_stderr: false,
             running: false,
@@ -125,20 +128,38 @@ impl Session {
 
     /// The process that commands are about.
     pub fn target(&self) -> Option<&Target> {
-        self.targets.first()
+        self.targets.get(self.current)
     }
 
     /// The process that commands are about.
     pub fn target_mut(&mut self) -> Option<&mut Target> {
-        self.targets.first_mut()
+        self.targets.get_mut(self.current)
     }
 
     /// Makes every thread stand, if there is a process that runs.
     pub fn need_stand(&mut self) -> Result<(), Error> {
-        match self.targets.first() {
-            Some(target) if !target.stopped && !self.running => self.stand(0),
+        match self.target() {
+            Some(target) if !target.stopped && !self.running => self.stand(self.current),
             _ => Ok(()),
         }
+    }
+
+    /// Runs `f` with another process as the one that expressions are about.
+    fn about<R>(&mut self, index: usize, f: impl FnOnce(&mut Session) -> R) -> R {
+        let before = std::mem::replace(&mut self.current, index);
+        let result = f(self);
+        self.current = before;
+        result
+    }
+
+    /// A process is gone; the first of the others is the one that commands are about.
+    fn take_target(&mut self, index: usize) -> Target {
+        self.current = 0;
+        let target = self.targets.remove(index);
+        if !self.targets.is_empty() {
+            self.relocate();
+        }
+        target
     }
 
     /// The same, or gdb's complaint.
@@ -173,7 +194,7 @@ impl Session {
         self.with_view_of(selected, f)
     }
 
-    /// The same for a given thread of the first target.
+    /// The same for a given thread of the current target.
     pub fn with_view_of<R>(
         &mut self,
         tid: Option<Tid>,
@@ -189,18 +210,19 @@ impl Session {
         f: impl FnOnce(&mut View<'_>, &mut Output, &mut ExamineState) -> R,
     ) -> R {
         let registers = tid.and_then(|tid| self.registers(tid));
-        let (source, names): (_, &dyn view::Names) = match (self.targets.first(), &self.program) {
-            (Some(target), _) => (
-                Source::Live {
-                    target: target.id,
-                    pid: target.pid,
-                    tid: tid.unwrap_or(target.selected),
-                },
-                &target.images,
-            ),
-            (None, Some(images)) => (Source::Files, images),
-            (None, None) => (Source::Files, &images::NOTHING),
-        };
+        let (source, names): (_, &dyn view::Names) =
+            match (self.targets.get(self.current), &self.program) {
+                (Some(target), _) => (
+                    Source::Live {
+                        target: target.id,
+                        pid: target.pid,
+                        tid: tid.unwrap_or(target.selected),
+                    },
+                    &target.images,
+                ),
+                (None, Some(images)) => (Source::Files, images),
+                (None, None) => (Source::Files, &images::NOTHING),
+            };
         let mut view = View {
             source,
             names,
@@ -212,7 +234,7 @@ impl Session {
         let after = view.registers;
         if after != registers.as_deref().copied()
             && let (Some(tid), Some(after)) = (tid, after)
-            && let Some(target) = self.targets.first_mut()
+            && let Some(target) = self.targets.get_mut(self.current)
             && let Some(thread) = target.threads.get_mut(tid)
         {
             thread.registers = Some(Box::new(after));
@@ -230,9 +252,9 @@ impl Session {
         }
     }
 
-    /// The registers of a thread of the first target, if it stands.
+    /// The registers of a thread of the current target, if it stands.
     pub fn registers(&mut self, tid: Tid) -> Option<Box<crate::arch::Registers>> {
-        let target = self.targets.first_mut()?;
+        let target = self.targets.get_mut(self.current)?;
         let thread = target.threads.get_mut(tid)?;
         if thread.registers.is_none() && target.stopped {
             let registers = self.keeper.as_mut()?.registers(target.id, tid).ok()?;

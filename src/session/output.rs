@@ -10,6 +10,8 @@ pub struct Output {
     out: Box<dyn Write>,
     err: Box<dyn Write>,
     closed: bool,
+    /// What is printed is kept instead.
+    kept: Option<Vec<u8>>,
 }
 
 impl Output {
@@ -19,6 +21,7 @@ impl Output {
             out: Box::new(io::BufWriter::with_capacity(64 * 1024, io::stdout())),
             err: Box::new(io::stderr()),
             closed: false,
+            kept: None,
         }
     }
 
@@ -29,9 +32,21 @@ impl Output {
 
     /// The same for what need not be text.
     pub fn print_bytes(&mut self, bytes: &[u8]) {
-        if !self.closed && self.out.write_all(bytes).is_err() {
+        if let Some(kept) = &mut self.kept {
+            kept.extend_from_slice(bytes);
+        } else if !self.closed && self.out.write_all(bytes).is_err() {
             self.closed = true;
         }
+    }
+
+    /// From here on what is printed is kept, for [`Output::kept`].
+    pub fn keep(&mut self) {
+        self.kept = Some(Vec::new());
+    }
+
+    /// What was printed since [`Output::keep`]; it ends here.
+    pub fn kept(&mut self) -> Vec<u8> {
+        self.kept.take().unwrap_or_default()
     }
 
     /// Makes visible what was printed.
@@ -56,9 +71,7 @@ impl Output {
 
 impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if !self.closed && self.out.write_all(bytes).is_err() {
-            self.closed = true;
-        }
+        self.print_bytes(bytes);
         Ok(bytes.len())
     }
 

@@ -188,7 +188,9 @@ impl Session {
     /// Decides how a probe runs at an address of a target.
     pub fn plan(&mut self, index: usize, probe: &Probe, address: u64) -> Plan {
         let mut variables = self.variables.clone();
-        let plan = self.plan_over(index, probe, address, None, &mut variables);
+        let plan = self.about(index, |session| {
+            session.plan_over(index, probe, address, None, &mut variables)
+        });
         self.variables = variables;
         plan
     }

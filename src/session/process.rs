@@ -105,6 +105,11 @@ fn status(pid: i32, name: &str) -> Option<String> {
     Some(line.trim_start_matches(':').trim().to_string())
 }
 
+/// Whether a process is gone, but for its parent.
+pub fn has_ended(pid: i32) -> bool {
+    status(pid, "State").is_none_or(|state| state.starts_with(['Z', 'X']))
+}
+
 /// Whether a signal for the process waits to be taken by one of its threads.
 pub fn is_pending(pid: i32, signal: i32) -> bool {
     let pending = status(pid, "ShdPnd").and_then(|bits| u64::from_str_radix(&bits, 16).ok());
@@ -119,9 +124,7 @@ pub fn check(pid: i32) -> Result<(), Error> {
     if pid == std::process::id() as i32 {
         fail!("Process {pid} is this very program; it cannot trace itself.");
     }
-    if let Some(state) = status(pid, "State")
-        && state.starts_with('Z')
-    {
+    if has_ended(pid) {
         fail!(
             "Process {pid} has ended already (it is a zombie that its parent has not waited for)."
         );

@@ -90,35 +90,60 @@ impl Session {
         }
     }
 
-    /// The line of a hit that the front was asked about: its registers are those of the thread.
-    pub fn trace_line(&mut self, index: usize, tid: Tid, number: u32) {
-        let place = self.probes.get(number).map(|probe| probe.place);
-        let (Some(registers), Some(place)) = (self.registers(tid), place) else {
-            return;
-        };
+    /// The record of a hit that the front was asked about, made before its body runs: the
+    /// registers are those of the thread. `None` where no line is shown.
+    pub fn asked_record(&mut self, tid: Tid, number: u32) -> Option<Record> {
+        if self.show == Show::Gdb && self.is_break(number) {
+            return None;
+        }
+        let place = self.probes.get(number)?.place;
+        let registers = self.registers(tid)?;
         let now = |clock| {
             let time = nix::time::clock_gettime(clock).ok();
             time.map_or(0, |t| {
                 t.tv_sec() as u64 * 1_000_000_000 + t.tv_nsec() as u64
             })
         };
-        let record = Record {
-            header: Header {
-                mono_ns: now(nix::time::ClockId::CLOCK_MONOTONIC),
-                wall_ns: now(nix::time::ClockId::CLOCK_REALTIME),
-                pid: self.targets[index].pid,
-                tid: tid.0,
-                cpu: None,
-                site: 0,
-                probe: place,
-                hit: true,
-                command: 0,
-                fault: None,
-                registers: *registers,
-            },
-            segments: Vec::new(),
+        let header = Header {
+            mono_ns: now(nix::time::ClockId::CLOCK_MONOTONIC),
+            wall_ns: now(nix::time::ClockId::CLOCK_REALTIME),
+            pid: self.target()?.pid,
+            tid: tid.0,
+            cpu: None,
+            site: 0,
+            probe: place,
+            hit: true,
+            command: 0,
+            fault: None,
+            registers: *registers,
         };
-        let hit = self.hit(index, number, &record, Vec::new(), None, &[]);
+        Some(Record {
+            header,
+            segments: Vec::new(),
+        })
+    }
+
+    /// Shows such a hit, with what its body printed and what ended it.
+    pub fn show_asked(
+        &mut self,
+        record: &Record,
+        number: u32,
+        out: Vec<u8>,
+        error: Option<String>,
+    ) {
+        if self.limit == Some(0) || self.target().is_none() {
+            return;
+        }
+        self.limit = self.limit.map(|left| left - 1);
+        let fault = error.map(|message| HitFault {
+            command: None,
+            message,
+        });
+        let mut hit = self.hit(self.current, number, record, out, fault, &[]);
+        let bodiless = self.probes.get(number).is_some_and(|p| p.body.is_none());
+        if !bodiless {
+            hit.args.clear();
+        }
         self.print_hit(&hit);
     }
 

@@ -10,9 +10,9 @@ use super::breakpoint::{Disposition, Location, Origin, Probe};
 use super::images::{Images, Unresolved};
 use super::plan::Plan;
 use super::view::Names;
-use super::{Session, engine_error};
-use crate::engine::client::Keeper;
-use crate::engine::protocol::{SiteId, SiteProbe, SiteSpec};
+use super::{Session, engine_error, process};
+use crate::engine::client::{EngineError, Keeper};
+use crate::engine::protocol::{Failure, SiteId, SiteProbe, SiteSpec};
 use crate::error::{Error, fail};
 use crate::lang;
 
@@ -74,10 +74,12 @@ impl Session {
 
     /// The value of `*EXPR`, refused where no instruction begins.
     fn exact_address(&mut self, target: usize, expression: &str) -> Result<u64, Unresolved> {
-        let value = self.with_view(|view, _| {
-            let expr = lang::parse(expression, view)?;
-            let value = lang::evaluate(&expr, view)?;
-            value.as_u64(view)
+        let value = self.about(target, |session| {
+            session.with_view(|view, _| {
+                let expr = lang::parse(expression, view)?;
+                let value = lang::evaluate(&expr, view)?;
+                value.as_u64(view)
+            })
         });
         let address = value.map_err(|e| Unresolved::Bad(Error::new(e.to_string())))?;
         match self.images_of(target) {
@@ -233,6 +235,8 @@ impl Session {
         };
         let armed = match result {
             Ok(()) => Some(spec.clone()),
+            // It has ended meanwhile, which an event tells.
+            Err(error) if is_gone(&error) || process::has_ended(self.targets[index].pid) => None,
             Err(error) => {
                 let numbers: Vec<String> = plans.iter().map(|(n, _)| n.to_string()).collect();
                 failed.push(format!(
@@ -262,7 +266,7 @@ impl Session {
         let mut wanted: BTreeMap<u64, Vec<u32>> = BTreeMap::new();
         let probes: Vec<Probe> = self.probes.iter().filter(|p| p.enabled).cloned().collect();
         for probe in probes {
-            let locations = if index == 0 {
+            let locations = if self.targets.len() == 1 {
                 probe.locations.clone()
             } else {
                 self.locate_in(index, &probe.spec, probe.origin)
@@ -341,6 +345,11 @@ impl Session {
             .flat_map(|t| t.sites.keys().copied())
             .collect()
     }
+}
+
+/// The keeper has no such target any more.
+pub(super) fn is_gone(error: &EngineError) -> bool {
+    matches!(error, EngineError::Refused(Failure::NoTarget))
 }
 
 /// Tells the keeper how many hits of a probe are let by.
