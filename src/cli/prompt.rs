@@ -33,7 +33,8 @@ pub fn main(options: Options) -> Result<u8, Error> {
     } else {
         Box::new(repl::Editor::new()?)
     };
-    let session = Session::new(Output::standard());
+    let mut session = Session::new(Output::standard());
+    session.unattended = options.batch;
     let mut interpreter = Interpreter::new(session, terminal, options.batch);
     if !options.quiet && on_terminal {
         interpreter.print(concat!(

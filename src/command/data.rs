@@ -30,7 +30,11 @@ pub fn failure(failure: Failure) -> Error {
 impl Interpreter {
     /// Runs one of the language's statements.
     fn statement(&mut self, name: &str, arguments: &str) -> Result<(), Error> {
-        self.session.need_stand()?;
+        if needs_thread(name, arguments) {
+            self.session.need_stand()?;
+        } else {
+            self.session.arm_early();
+        }
         let selected = self.session.target().map(|t| t.selected);
         self.session.with_all(selected, |view, output, state| {
             let Some(statement) =
@@ -63,7 +67,9 @@ impl Interpreter {
         expression: &str,
         f: impl FnOnce(lang::Value, &View<'_>) -> Result<R, lang::Error>,
     ) -> Result<R, Error> {
-        self.session.need_stand()?;
+        if needs_thread("print", expression) {
+            self.session.need_stand()?;
+        }
         self.session
             .with_view(|view: &mut View<'_>, _: &mut Output| {
                 let expr = lang::parse(expression, view)?;
@@ -72,6 +78,27 @@ impl Interpreter {
             })
             .map_err(|e| Error::new(e.to_string()))
     }
+}
+
+/// Whether a statement is about a thread, which must stand for it then: it names a register or an
+/// argument, or shows where the program counter is. Memory is read of a running process as well,
+/// and a process that nobody asks for more is not stopped.
+fn needs_thread(name: &str, arguments: &str) -> bool {
+    if name == "echo" {
+        return false;
+    }
+    let instructions = name == "x" && arguments.starts_with('/');
+    let names = arguments.split('$').skip(1).map(|rest| {
+        let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+        &rest[..end.unwrap_or(rest.len())]
+    });
+    let thread = |name: &str| {
+        let argument = name.trim_start_matches('_').strip_prefix("arg");
+        lang::registers::lookup(name).is_some()
+            || argument.is_some_and(|number| number.parse::<u32>().is_ok())
+            || matches!(name, "_tid" | "_cpu")
+    };
+    instructions || names.into_iter().any(thread)
 }
 
 /// The value of an expression as a number.
@@ -132,4 +159,32 @@ pub fn hexdump(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
 /// `set EXPRESSION`, `set variable EXPRESSION`
 pub fn set_expression(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
     i.statement("set variable", call.arguments)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::needs_thread;
+
+    #[test]
+    fn only_what_is_about_a_thread_stops_one() {
+        for (name, arguments) in [
+            ("print", "$rsi + 4"),
+            ("print", "1 + $_arg1"),
+            ("output", "$arg2"),
+            ("x", "/i 0x1000"),
+            ("printf", "\"%d\\n\", $eax"),
+        ] {
+            assert!(needs_thread(name, arguments), "{name} {arguments}");
+        }
+        for (name, arguments) in [
+            ("echo", "costs 5$rax"),
+            ("print", "*(int*)&counter"),
+            ("set var", "$n = $n + 1"),
+            ("print", "$1"),
+            ("print", "$argument"),
+            ("x", "&counter"),
+        ] {
+            assert!(!needs_thread(name, arguments), "{name} {arguments}");
+        }
+    }
 }

@@ -484,6 +484,13 @@ impl Session {
 
     /// Ctrl-C that no signal of the target followed.
     fn interrupted_stop(&mut self) -> Result<Wake, Error> {
+        if self.unattended && !self.targets[0].launched {
+            // Nobody looks: what a stop of all threads would do to their blocked calls is spared
+            // until a command needs one.
+            self.running = false;
+            self.tell("\nProgram received signal SIGINT, Interrupt.\n");
+            return Ok(Wake::Stopped(Vec::new()));
+        }
         self.stand(0)?;
         self.targets[0]
             .waiting

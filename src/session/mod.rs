@@ -83,6 +83,8 @@ pub struct Session {
     pub settings: Settings,
     /// The program's file and its symbols, before there is a process.
     pub program: Option<Images>,
+    /// `--batch`: nobody looks at a stop; the next command follows at once.
+    pub unattended: bool,
     /// The processes: at most one at the prompt.
     pub targets: Vec<Target>,
     /// Which of them expressions and commands are about.
@@ -111,6 +113,7 @@ impl Session {
             variables: Variables::default(),
             settings: Settings::default(),
             program: None,
+            unattended: false,
             targets: Vec::new(),
             current: 0,
             show: replay::Show::default(),

@@ -148,6 +148,16 @@ impl Session {
         fail!("{}", failed.join("\n"))
     }
 
+    /// A script that was written with a stopped process in mind says something (`echo ready`) when
+    /// its probes are complete. Where the process runs on meanwhile they must be in place by then.
+    /// What cannot be is told when the script lets the process go on.
+    pub fn arm_early(&mut self) {
+        let runs = |target: &super::Target| !target.stopped;
+        if !self.running && self.targets.first().is_some_and(runs) {
+            let _ = self.sync();
+        }
+    }
+
     fn sync_target(&mut self, index: usize, failed: &mut Vec<String>) -> Result<(), Error> {
         let wanted = self.wanted(index);
         let id = self.targets[index].id;

@@ -12,7 +12,7 @@ use super::stop::{Stop, Stopped};
 use super::sys;
 use super::target::{Target, is_int3};
 use super::thread::State;
-use crate::arch::Register;
+use crate::arch::{Register, SYSCALL};
 
 impl Target {
     /// Puts everything back. Nothing is traced afterwards, except for blocked threads, which the
@@ -79,7 +79,10 @@ impl Target {
                     let _ = stopped.resume(0);
                     return;
                 }
-                Some((stopped, _)) => (stopped, 0),
+                Some((stopped, _)) => {
+                    self.begin_call_again(&stopped);
+                    (stopped, 0)
+                }
                 None => return,
             },
         };
@@ -90,6 +93,28 @@ impl Target {
             true => self.hold(stopped, signal, None, false),
             // A child that was made this moment, with no int3 in its memory any more.
             false => drop(stopped.detach(signal)),
+        }
+    }
+
+    /// A thread that ran when it was interrupted may have entered a system call in between, and some
+    /// (`epoll_wait`, `semtimedop`, `recv` with a time-out) then end with EINTR instead of being
+    /// started again by the kernel. The call has only just begun, so that it is begun anew, with its
+    /// whole time-out. Where a signal of the program's is on its way, EINTR is its due.
+    fn begin_call_again(&self, stopped: &Stopped) {
+        let Ok(mut registers) = stopped.registers() else {
+            return;
+        };
+        let number = registers.get(Register::OrigRax);
+        let interrupted = registers.get(Register::Rax) as i64 == -i64::from(libc::EINTR);
+        if (number as i64) < 0 || !interrupted || SignalState::of(stopped.tid()).is_due() {
+            return;
+        }
+        let instruction = registers.pc().wrapping_sub(SYSCALL.len() as u64);
+        let mut found = [0; SYSCALL.len()];
+        if self.memory.read(instruction, &mut found).is_ok() && found == SYSCALL {
+            registers.set(Register::Rip, instruction);
+            registers.set(Register::Rax, number);
+            let _ = stopped.set_registers(&registers);
         }
     }
 

@@ -17,6 +17,8 @@ pub const TRAP_BIT: u64 = 1 << (libc::SIGTRAP - 1);
 pub struct SignalState {
     /// `SigPnd`: pending for this thread.
     pub pending: u64,
+    /// `ShdPnd`: pending for the process.
+    pub shared: u64,
     /// `SigBlk`: blocked by this thread.
     pub blocked: u64,
     /// `SigIgn`: ignored by the process.
@@ -37,6 +39,7 @@ impl SignalState {
         };
         SignalState {
             pending: set("SigPnd:"),
+            shared: set("ShdPnd:"),
             blocked: set("SigBlk:"),
             ignored: set("SigIgn:"),
             caught: set("SigCgt:"),
@@ -45,6 +48,11 @@ impl SignalState {
 }
 
 impl SignalState {
+    /// True if a signal will be delivered as soon as the thread runs.
+    pub fn is_due(&self) -> bool {
+        (self.pending | self.shared) & !self.blocked != 0
+    }
+
     /// True for a thread that blocks SIGTRAP for itself. A mask with the C library's own signals
     /// in it, which no program can block, is that of a thread which is just being made: the
     /// program's mask follows.
