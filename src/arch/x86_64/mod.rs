@@ -16,11 +16,8 @@ pub use abi::{
 };
 pub use decode::{Boundary, boundary, instruction_length};
 pub use disassemble::{Instruction, disassemble};
-pub use names::{
-    INFO_REGISTERS, MASK_REGISTERS, RegisterClass, RegisterName, eflags_text, mxcsr_text,
-    register_name, register_names,
-};
+pub use names::{EFLAGS, INFO_REGISTERS, MASK_REGISTERS, MXCSR, RegisterClass, register_name};
 pub use prologue::{PROLOGUE_MAX, prologue};
 pub use registers::{Register, Registers};
 pub use relocate::{Call, Displaced, INSTRUCTION_MAX, Position, RelocateError, SLOT_MAX, Slot};
-pub use vector::{VectorClass, vector_class, vector_register};
+pub use vector::vector_register;

@@ -113,7 +113,7 @@ impl Target {
         let Some(site) = self.sites.get(at) else {
             return;
         };
-        let ahead = &mut self.space.ahead;
+        let ahead = &mut self.work.ahead;
         ahead.start();
         for (address, length) in site.plan.ranges(&registers) {
             ahead.add(address, length);
@@ -186,16 +186,16 @@ impl Target {
             let mut machine = HitMachine {
                 memory: &self.memory,
                 sites: &mut self.sites,
-                ahead: &mut self.space.ahead,
-                builder: &mut self.space.builder,
-                chunk: &mut self.space.chunk,
+                ahead: &mut self.work.ahead,
+                builder: &mut self.work.builder,
+                chunk: &mut self.work.chunk,
                 registers,
                 counters: &self.counters,
                 probe: probe.probe,
                 moment,
             };
             machine.builder.start();
-            let outcome = interpret::run(&probe.program, &mut machine, &mut self.space.values);
+            let outcome = interpret::run(&probe.program, &mut machine, &mut self.work.values);
             self.crash.pass(Point::Ran);
             if outcome.fault.is_some() {
                 counters.faults.fetch_add(1, Ordering::Relaxed);
@@ -239,7 +239,7 @@ impl Target {
             fault: outcome.fault,
             registers: *before,
         };
-        if !self.ring.push(self.space.builder.finish(&header)) {
+        if !self.ring.push(self.work.builder.finish(&header)) {
             let drops = &self.counters.probe(probe).drops;
             drops.fetch_add(1, Ordering::Relaxed);
         }
