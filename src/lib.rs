@@ -11,4 +11,5 @@ pub(crate) mod probe;
 pub(crate) mod record;
 pub(crate) mod repl;
 pub(crate) mod session;
+#[allow(dead_code)]
 pub(crate) mod symbols;

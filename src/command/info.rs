@@ -4,7 +4,6 @@ use super::interpreter::{Call, Interpreter};
 use crate::error::{Error, fail};
 use crate::lang;
 use crate::session::breakpoint::{Choice, choices};
-use crate::session::view::Names;
 
 /// `info breakpoints [N…]`
 pub fn breakpoints(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
@@ -210,9 +209,4 @@ pub fn program(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
     let text = i.session.program_text(&probe)?;
     i.print(&text);
     Ok(())
-}
-
-/// Whether anything is loaded that has symbols.
-pub fn any_symbols(i: &Interpreter) -> bool {
-    i.session.images().is_some_and(|images| images.any())
 }

@@ -287,12 +287,6 @@ impl Keeper {
         Ok(())
     }
 
-    /// Changes what signals do.
-    pub fn signals(&mut self, target: TargetId, signals: SignalPolicy) -> Result<(), EngineError> {
-        self.ask(Request::Signals { target, signals }, None)
-            .map(drop)
-    }
-
     /// Puts everything back and leaves. Records that are on their way can still be read.
     pub fn detach(&mut self, target: TargetId) -> Result<(), EngineError> {
         self.ask(Request::Detach { target }, None)?;

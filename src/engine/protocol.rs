@@ -161,11 +161,6 @@ pub enum Request {
     Kill {
         target: TargetId,
     },
-    /// Changes what signals do.
-    Signals {
-        target: TargetId,
-        signals: SignalPolicy,
-    },
 }
 
 impl Request {
@@ -183,8 +178,7 @@ impl Request {
             | Request::VectorRegisters { target, .. }
             | Request::Write { target, .. }
             | Request::Detach { target }
-            | Request::Kill { target }
-            | Request::Signals { target, .. } => *target,
+            | Request::Kill { target } => *target,
         }
     }
 }

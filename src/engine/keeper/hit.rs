@@ -14,6 +14,7 @@ use crate::arch::{Register, Registers};
 use crate::engine::protocol::{Call, Event, Failure, Reason, SiteId, Then};
 use crate::probe::interpret::{self, Machine, Outcome};
 use crate::probe::program::{Special, Width};
+use crate::record::clock;
 use crate::record::shared::Counters;
 use crate::record::wire::{Builder, Header};
 
@@ -108,7 +109,7 @@ struct Moment {
 impl Target {
     /// A thread has trapped behind the int3 at `at`.
     pub(super) fn hit(&mut self, stopped: Stopped, mut registers: Registers, at: u64) {
-        let mono_ns = sys::clock(libc::CLOCK_MONOTONIC);
+        let mono_ns = clock::monotonic_ns();
         let rseq = self.rseq(stopped.tid());
         let Some(site) = self.sites.get(at) else {
             return;
@@ -205,7 +206,7 @@ impl Target {
                 Then::Stop if outcome.hit && stops.is_none() => stops = Some((id, probe.probe)),
                 Then::Stop => {}
             }
-            let cost = sys::clock(libc::CLOCK_MONOTONIC).saturating_sub(moment.mono_ns);
+            let cost = clock::monotonic_ns().saturating_sub(moment.mono_ns);
             counters.cost_ns.fetch_add(cost, Ordering::Relaxed);
         }
         if let Some(site) = self.sites.get_mut(at) {
@@ -228,7 +229,7 @@ impl Target {
         }
         let header = Header {
             mono_ns: moment.mono_ns,
-            wall_ns: sys::clock(libc::CLOCK_REALTIME),
+            wall_ns: clock::wall_ns(),
             pid: moment.pid,
             tid: moment.tid,
             cpu: moment.cpu,
@@ -477,7 +478,7 @@ impl Machine for HitMachine<'_> {
     fn special(&mut self, what: Special) -> u64 {
         match what {
             Special::Now => self.moment.mono_ns,
-            Special::Wall => sys::clock(libc::CLOCK_REALTIME),
+            Special::Wall => clock::wall_ns(),
             Special::Tid => self.moment.tid as u64,
             Special::Pid => self.moment.pid as u64,
             Special::Cpu => self.moment.cpu.map_or(u64::MAX, u64::from),

@@ -203,10 +203,6 @@ impl Target {
             Request::Kill { .. } => done(
                 sys::kill(self.pid, libc::SIGKILL).map_err(|error| failure(Call::Other, &error)),
             ),
-            Request::Signals { signals, .. } => {
-                self.signals = signals;
-                Answer::Done
-            }
             Request::Launch { .. } | Request::Attach { .. } | Request::Detach { .. } => {
                 Answer::Failed(Failure::Malformed)
             }
