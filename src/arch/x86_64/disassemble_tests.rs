@@ -100,21 +100,6 @@ fn the_text_is_gdbs() {
     }
 }
 
-/// Prints what differs, for `TRAPLINE_DISASSEMBLE="FILE…"`, in all of the files' text.
-#[test]
-#[ignore = "a tool to look for differences, not a test"]
-fn differences() {
-    let files = std::env::var("TRAPLINE_DISASSEMBLE").unwrap_or_default();
-    for path in files.split_whitespace() {
-        if let Some((wrong, count)) = compare(path, 1_000_000) {
-            println!("{path}: {} of {count} differ", wrong.len());
-            for line in wrong {
-                println!("{line}");
-            }
-        }
-    }
-}
-
 /// What gdb prints, for machines without it.
 #[test]
 fn known_texts() {

@@ -3,6 +3,7 @@
 //! It parses no files of the target's, has no terminal, and never waits for the front. One thread
 //! (this one) listens to the front; each target has a thread that traces it.
 
+mod children;
 mod crash;
 mod doorbell;
 mod follow;
