@@ -8,20 +8,14 @@ mod x86_64;
 
 pub use address::{FileAddress, LoadBias};
 /// The calling conventions, of functions and of the kernel.
-pub use x86_64::{
-    ARGUMENTS, Argument, INT3, RETURN_VALUE, SYSCALL, SYSCALL_ARGUMENTS, argument, find_syscall,
-};
+pub use x86_64::{Argument, INT3, SYSCALL, SYSCALL_ARGUMENTS, argument, find_syscall};
 /// Instruction boundaries, prologues and text.
-pub use x86_64::{
-    Boundary, INSTRUCTION_MAX, Instruction, PROLOGUE_MAX, boundary, disassemble,
-    instruction_length, prologue,
-};
+pub use x86_64::{Boundary, boundary, disassemble, prologue};
 /// A site's first instruction, out of line.
-pub use x86_64::{Call, Displaced, Position, RelocateError, SLOT_MAX, Slot};
+pub use x86_64::{Displaced, Position, SLOT_MAX, Slot};
 /// The registers by gdb's names.
 pub use x86_64::{
-    INFO_REGISTERS, MASK_REGISTERS, RegisterClass, RegisterName, VectorClass, eflags_text,
-    mxcsr_text, register_name, register_names, vector_class, vector_register,
+    EFLAGS, INFO_REGISTERS, MASK_REGISTERS, MXCSR, RegisterClass, register_name, vector_register,
 };
 /// The general registers as ptrace has them.
 pub use x86_64::{Register, Registers};

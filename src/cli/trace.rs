@@ -12,6 +12,7 @@ use super::signals;
 use crate::command::Interpreter;
 use crate::error::{Error, fail};
 use crate::lang::script::Position;
+use crate::record::{Summary, clock, json};
 use crate::repl::input::Piped;
 use crate::session::events::Wake;
 use crate::session::output::Output;
@@ -77,15 +78,16 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Result<u8, Error> 
     left?;
     interpreter.session.output.flush();
     let summary = interpreter.session.summary(begun.elapsed());
+    let missing = interpreter.session.unresolved();
     if options.json && !interpreter.session.output.is_closed() {
-        let line = crate::record::json::summary(&summary);
-        interpreter.session.output.print(&format!("{line}\n"));
+        for line in last_lines(&summary, &missing) {
+            interpreter.session.output.print(&format!("{line}\n"));
+        }
         interpreter.session.output.flush();
     }
     for line in crate::session::replay::summary_lines(&summary) {
         eprintln!("{line}");
     }
-    let missing = interpreter.session.unresolved();
     for text in &missing {
         eprintln!("{text}");
     }
@@ -93,6 +95,17 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Result<u8, Error> 
         status = 1;
     }
     Ok(status)
+}
+
+/// How a stream of JSON lines ends: what was never found, what was lost, and the summary.
+fn last_lines(summary: &Summary, missing: &[String]) -> Vec<String> {
+    let mut lines: Vec<String> = missing.iter().map(|text| json::warning(text)).collect();
+    let drops = summary.probes.iter().map(|probe| probe.drops).sum();
+    if drops > 0 {
+        lines.push(json::drops(clock::monotonic_ns(), clock::wall_ns(), drops));
+    }
+    lines.push(json::summary(summary));
+    lines
 }
 
 /// What can be said before anything is touched.

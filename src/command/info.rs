@@ -4,7 +4,6 @@ use super::interpreter::{Call, Interpreter};
 use crate::error::{Error, fail};
 use crate::lang;
 use crate::session::breakpoint::{Choice, choices};
-use crate::session::view::Names;
 
 /// `info breakpoints [N…]`
 pub fn breakpoints(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
@@ -67,14 +66,19 @@ fn register_line(i: &mut Interpreter, name: &str) -> Result<Option<String>, Erro
         let value = lang::evaluate(&expr, view)?.fetched(view)?;
         let natural = lang::print_value(&value, None, view)?;
         let raw = lang::print_value(&value, Some('x'), view)?;
-        Ok((natural, raw))
+        let float = *value.ty().kind() == lang::Kind::Float;
+        let bytes = value.contents().filter(|_| float).map(|b| b.to_vec());
+        Ok((natural, raw, bytes))
     });
     match result {
-        Ok((natural, raw)) => {
+        Ok((natural, raw, bytes)) => {
             let natural = without_type(&natural);
             Ok(Some(if natural.starts_with('{') {
-                // Vector registers show all their views, once.
-                format!("{name:<15}{natural}\n")
+                // Vector registers show all their views, once and as numbers.
+                format!("{name:<15}{raw}\n")
+            } else if let Some(bytes) = bytes {
+                let bytes: String = bytes.iter().rev().map(|b| format!("{b:02x}")).collect();
+                format!("{name:<15}{natural:<19} (raw 0x{bytes})\n")
             } else {
                 format!("{name:<15}{raw:<20}{natural}\n")
             }))
@@ -205,9 +209,4 @@ pub fn program(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
     let text = i.session.program_text(&probe)?;
     i.print(&text);
     Ok(())
-}
-
-/// Whether anything is loaded that has symbols.
-pub fn any_symbols(i: &Interpreter) -> bool {
-    i.session.images().is_some_and(|images| images.any())
 }

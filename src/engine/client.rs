@@ -14,8 +14,8 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use super::keeper;
 use super::link::Link;
 use super::protocol::{
-    Answer, Envelope, Event, Failure, Launch, MAX_PACKET, Message, Reason, Request, SignalPolicy,
-    SiteId, SiteSpec, TargetId, Tid,
+    AddressSpaceId, Answer, Envelope, Event, Failure, Launch, MAX_PACKET, Message, Reason, Request,
+    SignalPolicy, SiteId, SiteSpec, TargetId, Tid,
 };
 use crate::arch::Registers;
 use crate::record::ring::Ring;
@@ -66,6 +66,8 @@ pub struct Started {
 /// What the front keeps of one target.
 struct Target {
     ring: Ring,
+    /// The image whose addresses are in `sites`.
+    space: AddressSpaceId,
     memory: File,
     /// Site number to address, and address to the program's byte there.
     sites: HashMap<SiteId, u64>,
@@ -126,7 +128,7 @@ impl Keeper {
             let exec = |event: &Event| match event {
                 Event::Stopped {
                     target: of, reason, ..
-                } => *of == target && *reason == Reason::Exec,
+                } => *of == target && matches!(reason, Reason::Exec { .. }),
                 _ => false,
             };
             if let Some(at) = self.events.iter().position(exec) {
@@ -155,7 +157,14 @@ impl Keeper {
     /// Arms a site, or replaces the probes of an armed one. No thread needs to stand.
     pub fn arm(&mut self, target: TargetId, site: SiteSpec) -> Result<(), EngineError> {
         let (id, address, first) = (site.id, site.address, site.code.first().copied());
-        self.ask(Request::Arm { target, site }, None)?;
+        let known = self.targets.get(&target);
+        let space = known.map_or(AddressSpaceId(0), |known| known.space);
+        let request = Request::Arm {
+            target,
+            space,
+            site,
+        };
+        self.ask(request, None)?;
         if let (Some(known), Some(first)) = (self.targets.get_mut(&target), first) {
             known.sites.insert(id, address);
             known.originals.entry(address).or_insert(first);
@@ -278,12 +287,6 @@ impl Keeper {
         Ok(())
     }
 
-    /// Changes what signals do.
-    pub fn signals(&mut self, target: TargetId, signals: SignalPolicy) -> Result<(), EngineError> {
-        self.ask(Request::Signals { target, signals }, None)
-            .map(drop)
-    }
-
     /// Puts everything back and leaves. Records that are on their way can still be read.
     pub fn detach(&mut self, target: TargetId) -> Result<(), EngineError> {
         self.ask(Request::Detach { target }, None)?;
@@ -348,9 +351,17 @@ impl Keeper {
         let ring = Ring::create(self.ring_bytes)?;
         let (answer, memory) = self.ask(request, Some(ring.file()))?;
         match (answer, memory) {
-            (Answer::Target { pid, threads }, Some(memory)) => {
+            (
+                Answer::Target {
+                    pid,
+                    space,
+                    threads,
+                },
+                Some(memory),
+            ) => {
                 let known = Target {
                     ring,
+                    space,
                     memory,
                     sites: HashMap::new(),
                     originals: BTreeMap::new(),
@@ -442,11 +453,12 @@ impl Keeper {
     fn queue(&mut self, event: Event, memory: Option<File>) {
         if let Event::Stopped {
             target,
-            reason: Reason::Exec,
+            reason: Reason::Exec { space },
             ..
         } = &event
             && let Some(known) = self.targets.get_mut(target)
         {
+            known.space = *space;
             known.sites.clear();
             known.originals.clear();
             if let Some(memory) = memory {

@@ -112,6 +112,8 @@ pub enum Request {
     /// Arms a site or replaces the probes of an armed one.
     Arm {
         target: TargetId,
+        /// The image that the front looked at; another one is there after an `execve`.
+        space: AddressSpaceId,
         site: SiteSpec,
     },
     Disarm {
@@ -159,11 +161,6 @@ pub enum Request {
     Kill {
         target: TargetId,
     },
-    /// Changes what signals do.
-    Signals {
-        target: TargetId,
-        signals: SignalPolicy,
-    },
 }
 
 impl Request {
@@ -181,8 +178,7 @@ impl Request {
             | Request::VectorRegisters { target, .. }
             | Request::Write { target, .. }
             | Request::Detach { target }
-            | Request::Kill { target }
-            | Request::Signals { target, .. } => *target,
+            | Request::Kill { target } => *target,
         }
     }
 }
@@ -195,6 +191,7 @@ pub enum Answer {
     /// A descriptor of the target's memory comes with it.
     Target {
         pid: i32,
+        space: AddressSpaceId,
         threads: Vec<Tid>,
     },
     Registers(Box<Registers>),
@@ -228,6 +225,8 @@ pub enum Failure {
     Memory {
         address: u64,
     },
+    /// The process runs another program than the one that the front looked at.
+    Replaced,
     /// A program that the interpreter refuses, or a request that does not decode.
     Malformed,
 }
@@ -253,7 +252,7 @@ pub enum Reason {
     /// A signal of the policy's `stop` set; `code` is its `si_code`.
     Signal { number: i32, code: i32 },
     /// A new program image: every site is forgotten; resolve again, then resume.
-    Exec,
+    Exec { space: AddressSpaceId },
 }
 
 /// What happens by itself.
@@ -328,22 +327,30 @@ impl std::fmt::Display for Failure {
         match self {
             Failure::System { call, errno } => {
                 let error = std::io::Error::from_raw_os_error(*errno);
-                write!(f, "{call}: {error}")
+                write!(f, "The tracing process {call}: {error}.")
             }
-            Failure::NoTarget => write!(f, "the program is not traced any more"),
-            Failure::NotStopped => write!(f, "the thread is gone or running"),
-            Failure::Foreign { address, found } => write!(
-                f,
-                "memory at {address:#x} is not what the file holds there ({found:02x?}): another \
-                 tool's breakpoint, or changed by the program"
-            ),
-            Failure::Instruction { why, .. } => write!(f, "{why}"),
+            Failure::NoTarget => write!(f, "The program is not being run."),
+            Failure::NotStopped => write!(f, "The thread is gone or running."),
+            Failure::Foreign { address, found } => {
+                write!(
+                    f,
+                    "Cannot insert breakpoint at {address:#x}: memory there is"
+                )?;
+                found.iter().try_for_each(|byte| write!(f, " {byte:02x}"))?;
+                write!(f, " and not what the file holds")?;
+                match found.first() {
+                    Some(0xcc) => write!(f, " (an int3: another debugger or tracer is there)."),
+                    _ => write!(f, "."),
+                }
+            }
+            Failure::Instruction { address, why } => {
+                write!(f, "Cannot insert breakpoint at {address:#x}: {why}.")
+            }
             Failure::Memory { address } => {
                 write!(f, "Cannot access memory at address {address:#x}")
             }
-            Failure::Malformed => {
-                write!(f, "front and tracing process do not understand each other")
-            }
+            Failure::Replaced => write!(f, "The process runs another program now."),
+            Failure::Malformed => write!(f, "The tracing process refused a request."),
         }
     }
 }
@@ -356,7 +363,7 @@ impl std::fmt::Display for Call {
             Call::Seize => "cannot attach",
             Call::OpenMemory => "cannot open the target's memory",
             Call::Registers => "cannot reach the thread's registers",
-            Call::Other => "cannot do that in the target",
+            Call::Other => "cannot do that to the target",
         })
     }
 }

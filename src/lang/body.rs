@@ -1,6 +1,6 @@
 //! From the tree of a script to the statements of a body.
 
-use super::script::{Line, Node, Position, Resolver, split_word};
+use super::script::{Line, Node, Resolver, split_word};
 use super::statement::{Command, Statement, parse_statement};
 use super::{Error, Scope, parse};
 

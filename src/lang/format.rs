@@ -235,13 +235,6 @@ impl Printer<'_> {
                 out.push_str(&format!("{{{ty}}} {at:#x}{}", symbolic(at, self.scope)));
             }
             Kind::Flags(flags) => out.push_str(&flags_text(number as u64, flags)),
-            Kind::Enum { values, .. } => {
-                let named = values.iter().find(|(_, v)| i128::from(*v) == number);
-                match named {
-                    Some((name, _)) => out.push_str(name),
-                    None => out.push_str(&number.to_string()),
-                }
-            }
             _ if ty.is_signed() => out.push_str(&number.to_string()),
             _ => out.push_str(&(number as u128).to_string()),
         }

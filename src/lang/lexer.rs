@@ -60,11 +60,6 @@ impl<'a> Lexer<'a> {
         self.text.get(from..).unwrap_or("")
     }
 
-    /// Where the next token will be looked for.
-    pub(super) fn position(&self) -> usize {
-        self.at
-    }
-
     /// Goes to byte `at`, a place behind a token.
     pub(super) fn seek(&mut self, at: usize) {
         self.at = at;

@@ -48,9 +48,8 @@ pub(crate) mod place;
 pub(crate) mod registers;
 
 pub(crate) use eval::{evaluate, type_of};
-pub(crate) use format::{format_scalar, linkage_symbolic, print_value, symbolic};
-pub(crate) use operate::{common, promoted};
-pub(crate) use parse::{parse, parse_argument, parse_type};
+pub(crate) use format::{format_scalar, linkage_symbolic, print_value};
+pub(crate) use parse::{parse, parse_argument};
 
 /// What a convenience variable that nobody has set yet stands for: `$arg1`, `$now`, `$wall` are
 /// short forms of `$_arg1` and so on until a script assigns them.

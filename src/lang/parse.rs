@@ -34,16 +34,6 @@ pub(crate) fn parse_argument(text: &str, scope: &dyn Scope) -> Result<(Expr, usi
     Ok((expr, parser.lexer.start))
 }
 
-/// A type alone: what stands between the braces of `{type} address`.
-pub(crate) fn parse_type(text: &str, scope: &dyn Scope) -> Result<Type, Error> {
-    let mut parser = Parser::new(text, false, scope)?;
-    let ty = parser.type_name()?;
-    match parser.token {
-        Token::End => Ok(ty),
-        _ => Err(parser.syntax_error()),
-    }
-}
-
 pub(super) struct Parser<'a> {
     lexer: Lexer<'a>,
     pub(super) token: Token,

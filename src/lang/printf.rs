@@ -4,7 +4,7 @@ use std::io::Write;
 
 use super::conversion::{Conversion, Flags};
 use super::examine::Failure;
-use super::{Error, Expr, Kind, Place, Scope, Type, Value, evaluate, parse_argument};
+use super::{Error, Expr, Kind, Place, Scope, Value, evaluate, parse_argument};
 
 /// A piece of a format.
 #[derive(Debug, Clone, PartialEq)]

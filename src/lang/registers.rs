@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use crate::arch::Register;
+use crate::arch::{self, Register, RegisterClass};
 
 use super::types::{Flag, Kind, Member, Type};
 
@@ -62,64 +62,21 @@ static TYPES: LazyLock<Types> = LazyLock::new(|| {
         int: Type::int(),
         code: Type::void().function(Vec::new(), false).pointer(),
         data: Type::void().pointer(),
-        eflags: eflags(),
-        mxcsr: mxcsr(),
+        eflags: flags("i386_eflags", &arch::EFLAGS),
+        mxcsr: flags("i386_mxcsr", &arch::MXCSR),
         x87: Type::named("builtin_type_i387_ext", 10, Kind::Float),
         xmm: vector_union(1, &uint128),
         ymm: vector_union(2, &uint128),
     }
 });
 
-fn flags(name: &str, bits: &[(&str, u8)]) -> Type {
-    let flag = |(name, bit): &(&str, u8)| Flag {
+fn flags(name: &str, bits: &[(u8, &str)]) -> Type {
+    let flag = |(bit, name): &(u8, &str)| Flag {
         name: (*name).into(),
         bit: *bit,
         bits: 1,
     };
     Type::named(name, 4, Kind::Flags(bits.iter().map(flag).collect()))
-}
-
-fn eflags() -> Type {
-    let bits = [
-        ("CF", 0),
-        ("", 1),
-        ("PF", 2),
-        ("AF", 4),
-        ("ZF", 6),
-        ("SF", 7),
-        ("TF", 8),
-        ("IF", 9),
-        ("DF", 10),
-        ("OF", 11),
-        ("NT", 14),
-        ("RF", 16),
-        ("VM", 17),
-        ("AC", 18),
-        ("VIF", 19),
-        ("VIP", 20),
-        ("ID", 21),
-    ];
-    flags("i386_eflags", &bits)
-}
-
-fn mxcsr() -> Type {
-    let bits = [
-        ("IE", 0),
-        ("DE", 1),
-        ("ZE", 2),
-        ("OE", 3),
-        ("UE", 4),
-        ("PE", 5),
-        ("DAZ", 6),
-        ("IM", 7),
-        ("DM", 8),
-        ("ZM", 9),
-        ("OM", 10),
-        ("UM", 11),
-        ("PM", 12),
-        ("FZ", 15),
-    ];
-    flags("i386_mxcsr", &bits)
 }
 
 /// The views of an SSE (`times` 1) or AVX (2) register, as gdb's union has them.
@@ -172,35 +129,6 @@ fn vector_union(times: u64, uint128: &Type) -> Type {
     Type::named(name, 16 * times, Kind::Aggregate { union, members })
 }
 
-/// Registers whose parts have names: the 64-bit one, its low 4, 2 and 1 bytes, byte 1.
-const GENERAL: [(Register, &str, &str, &str, &str, &str); 16] = [
-    (Register::Rax, "rax", "eax", "ax", "al", "ah"),
-    (Register::Rbx, "rbx", "ebx", "bx", "bl", "bh"),
-    (Register::Rcx, "rcx", "ecx", "cx", "cl", "ch"),
-    (Register::Rdx, "rdx", "edx", "dx", "dl", "dh"),
-    (Register::Rsi, "rsi", "esi", "si", "sil", ""),
-    (Register::Rdi, "rdi", "edi", "di", "dil", ""),
-    (Register::Rbp, "rbp", "ebp", "bp", "bpl", ""),
-    (Register::Rsp, "rsp", "esp", "", "spl", ""),
-    (Register::R8, "r8", "r8d", "r8w", "r8l", ""),
-    (Register::R9, "r9", "r9d", "r9w", "r9l", ""),
-    (Register::R10, "r10", "r10d", "r10w", "r10l", ""),
-    (Register::R11, "r11", "r11d", "r11w", "r11l", ""),
-    (Register::R12, "r12", "r12d", "r12w", "r12l", ""),
-    (Register::R13, "r13", "r13d", "r13w", "r13l", ""),
-    (Register::R14, "r14", "r14d", "r14w", "r14l", ""),
-    (Register::R15, "r15", "r15d", "r15w", "r15l", ""),
-];
-
-const SEGMENTS: [(Register, &str); 6] = [
-    (Register::Cs, "cs"),
-    (Register::Ss, "ss"),
-    (Register::Ds, "ds"),
-    (Register::Es, "es"),
-    (Register::Fs, "fs"),
-    (Register::Gs, "gs"),
-];
-
 const CONTROL: [&str; 8] = [
     "fctrl", "fstat", "ftag", "fiseg", "fioff", "foseg", "fooff", "fop",
 ];
@@ -212,45 +140,28 @@ const NUMBERED: [&str; 48] = [
     "ymm5", "ymm6", "ymm7", "ymm8", "ymm9", "ymm10", "ymm11", "ymm12", "ymm13", "ymm14", "ymm15",
 ];
 
+/// A general register, or the part of one that the name stands for.
 fn general(name: &str) -> Option<RegisterView> {
+    let entry = arch::register_name(name)?;
     let types = &*TYPES;
-    let view = |name, register, ty: &Type, offset| {
-        let ty = ty.clone();
-        let home = Home::General { register, offset };
-        Some(RegisterView { name, ty, home })
+    let ty = match entry.class {
+        RegisterClass::Int8 => &types.int8,
+        RegisterClass::Int16 => &types.int16,
+        RegisterClass::Int32 => &types.int32,
+        RegisterClass::Int64 => &types.int64,
+        RegisterClass::Long => &types.long,
+        RegisterClass::DataPointer => &types.data,
+        RegisterClass::CodePointer => &types.code,
+        RegisterClass::Flags => &types.eflags,
     };
-    for (register, long, dword, word, low, high) in GENERAL {
-        let stack = matches!(register, Register::Rsp | Register::Rbp);
-        let wide = if stack { &types.data } else { &types.int64 };
-        let parts = [
-            (long, wide, 0),
-            (dword, &types.int32, 0),
-            (word, &types.int16, 0),
-            (low, &types.int8, 0),
-            (high, &types.int8, 1),
-        ];
-        let found = parts
-            .iter()
-            .find(|(part, ..)| *part == name && !part.is_empty());
-        if let Some((part, ty, offset)) = found {
-            return view(part, register, ty, *offset);
-        }
-    }
-    if let Some((register, segment)) = SEGMENTS.iter().find(|(_, s)| *s == name) {
-        return view(segment, *register, &types.int32, 0);
-    }
-    match name {
-        "rip" => view("rip", Register::Rip, &types.code, 0),
-        "pc" => view("pc", Register::Rip, &types.code, 0),
-        "sp" => view("sp", Register::Rsp, &types.data, 0),
-        "fp" => view("fp", Register::Rbp, &types.data, 0),
-        "eflags" => view("eflags", Register::Eflags, &types.eflags, 0),
-        "ps" => view("ps", Register::Eflags, &types.eflags, 0),
-        "fs_base" => view("fs_base", Register::FsBase, &types.long, 0),
-        "gs_base" => view("gs_base", Register::GsBase, &types.long, 0),
-        "orig_rax" => view("orig_rax", Register::OrigRax, &types.long, 0),
-        _ => None,
-    }
+    Some(RegisterView {
+        name: entry.name,
+        ty: ty.clone(),
+        home: Home::General {
+            register: entry.register,
+            offset: entry.offset,
+        },
+    })
 }
 
 /// The register with this name (without the `$`), if gdb knows one on x86-64.

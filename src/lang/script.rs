@@ -130,9 +130,11 @@ pub trait Resolver {
 }
 
 /// The commands that the reader itself must know, by their full names (and `py`).
+#[cfg(test)]
 #[derive(Debug, Clone, Copy)]
 pub struct FullNames;
 
+#[cfg(test)]
 impl Resolver for FullNames {
     fn resolve<'a>(&self, line: &'a str) -> Option<(&'static str, &'a str)> {
         const NAMES: &[&str] = &[
@@ -446,6 +448,7 @@ impl<'r> Reader<'r> {
 }
 
 /// Reads a whole text, up to its first error.
+#[cfg(test)]
 pub fn read(
     first: Position,
     text: &str,

@@ -379,7 +379,8 @@ fn print(
         Some(expr) => evaluate(expr, context.scope)?,
         None => {
             let last = context.scope.history_length();
-            context.scope.history(last).unwrap_or_else(Value::void)
+            let value = context.scope.history(last);
+            value.ok_or_else(|| Error::new("The history is empty."))?
         }
     };
     if quiet && *value.ty().kind() == Kind::Void {

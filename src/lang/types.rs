@@ -89,13 +89,6 @@ pub(crate) enum Kind {
     },
     /// A register of named bits (`eflags`, `mxcsr`): prints as `[ ZF PF ]`.
     Flags(Vec<Flag>),
-    /// An enumeration.
-    Enum {
-        /// Names and values.
-        values: Vec<(Box<str>, i64)>,
-        /// The underlying type has a sign.
-        signed: bool,
-    },
     /// Data whose type nobody knows: `<data variable, no debug info>`.
     Unknown,
 }
@@ -350,7 +343,7 @@ impl Type {
     pub(crate) fn is_integral(&self) -> bool {
         matches!(
             self.kind(),
-            Kind::Int { .. } | Kind::Char { .. } | Kind::Bool | Kind::Enum { .. } | Kind::Flags(_)
+            Kind::Int { .. } | Kind::Char { .. } | Kind::Bool | Kind::Flags(_)
         )
     }
 
@@ -367,7 +360,7 @@ impl Type {
     /// Whether a number of this type is extended by its sign.
     pub(crate) fn is_signed(&self) -> bool {
         match self.kind() {
-            Kind::Int { signed } | Kind::Char { signed } | Kind::Enum { signed, .. } => *signed,
+            Kind::Int { signed } | Kind::Char { signed } => *signed,
             Kind::Float => true,
             _ => false,
         }
@@ -390,7 +383,6 @@ impl Type {
             let tag = match self.kind() {
                 Kind::Aggregate { union: true, .. } => "union",
                 Kind::Aggregate { .. } => "struct",
-                Kind::Enum { .. } => "enum",
                 _ => "",
             };
             let parts = [words.unwrap_or(""), tag, name, inside.as_str()];

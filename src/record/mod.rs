@@ -6,6 +6,7 @@ pub mod ring;
 pub mod shared;
 pub mod wire;
 
+pub mod clock;
 pub(crate) mod hit;
 pub(crate) mod json;
 pub(crate) mod text;

@@ -310,7 +310,7 @@ impl Session {
                 self.present_signal(index, stop.tid, number);
                 Ok(Some(Wake::Stopped(Vec::new())))
             }
-            Reason::Exec => {
+            Reason::Exec { .. } => {
                 self.executed(index)?;
                 self.pass_by(index, stop.tid, all_stand)?;
                 Ok(None)

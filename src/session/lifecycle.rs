@@ -316,7 +316,6 @@ impl Session {
 
     /// Shows the hits that are there already.
     pub fn drain(&mut self) {
-        use crate::arch::Register;
         use crate::engine::client::Happening;
         while let Some(keeper) = &mut self.keeper {
             match keeper.next(std::time::Duration::ZERO) {

@@ -267,37 +267,9 @@ impl Session {
 /// How much of the hits waits for a slow reader before hits are dropped: bytes per target.
 const RING_BYTES: usize = 64 << 20;
 
-/// The sentence for what the engine refused.
+/// What the engine refused, as an error of a command.
 pub fn engine_error(error: &EngineError) -> Error {
-    let EngineError::Refused(failure) = error else {
-        return Error::new(error.to_string());
-    };
-    Error::new(match failure {
-        Failure::System { call, errno } => format!(
-            "{call:?} failed in the tracing process: {}.",
-            std::io::Error::from_raw_os_error(*errno)
-        ),
-        Failure::NoTarget => "The program is not being run.".into(),
-        Failure::NotStopped => "The thread is running.".into(),
-        Failure::Foreign { address, found } => format!(
-            "Cannot insert breakpoint at {address:#x}: memory there is {} and not what the file holds{}.",
-            found
-                .iter()
-                .map(|b| format!("{b:02x}"))
-                .collect::<Vec<_>>()
-                .join(" "),
-            if found.first() == Some(&0xcc) {
-                " (an int3: another debugger or tracer is there)"
-            } else {
-                ""
-            }
-        ),
-        Failure::Instruction { address, why } => {
-            format!("Cannot insert breakpoint at {address:#x}: {why}.")
-        }
-        Failure::Memory { address } => format!("Cannot access memory at address {address:#x}"),
-        Failure::Malformed => "The tracing process refused a request.".into(),
-    })
+    Error::new(error.to_string())
 }
 
 /// What a failed write means for an expression.

@@ -13,7 +13,7 @@ use crate::engine::protocol::Tid;
 use crate::lang::statement::{Command, Context, Flow, run_body};
 use crate::probe::program::Fault;
 use crate::record::wire::{Header, Record};
-use crate::record::{Hit, HitFault, ProbeSummary, Summary, json, text};
+use crate::record::{Hit, HitFault, ProbeSummary, Summary, clock, json, text};
 
 /// How hits are shown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -98,15 +98,9 @@ impl Session {
         }
         let place = self.probes.get(number)?.place;
         let registers = self.registers(tid)?;
-        let now = |clock| {
-            let time = nix::time::clock_gettime(clock).ok();
-            time.map_or(0, |t| {
-                t.tv_sec() as u64 * 1_000_000_000 + t.tv_nsec() as u64
-            })
-        };
         let header = Header {
-            mono_ns: now(nix::time::ClockId::CLOCK_MONOTONIC),
-            wall_ns: now(nix::time::ClockId::CLOCK_REALTIME),
+            mono_ns: clock::monotonic_ns(),
+            wall_ns: clock::wall_ns(),
             pid: self.target()?.pid,
             tid: tid.0,
             cpu: None,

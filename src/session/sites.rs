@@ -3,7 +3,7 @@
 //! Sites are made before a target goes on, never while a person is still typing: a `break` without
 //! its `commands` must not be hit.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
 use super::breakpoint::{Disposition, Location, Origin, Probe};
@@ -336,14 +336,6 @@ impl Session {
         }
         self.stale = true;
         true
-    }
-
-    /// The addresses where the keeper holds something, for messages.
-    pub fn armed_addresses(&self) -> HashSet<u64> {
-        self.targets
-            .iter()
-            .flat_map(|t| t.sites.keys().copied())
-            .collect()
     }
 }
 

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 
-use crate::lang::{Kind, Type, Value};
+use crate::lang::{Type, Value};
 use crate::record::shared::{Counters, VARIABLES};
 
 /// A variable that programs use.

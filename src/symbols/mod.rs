@@ -22,9 +22,8 @@ mod thunk;
 
 pub use auxv::Auxv;
 pub use demangle::demangle;
-pub use elf::{Elf, ElfError, Section, Segment};
+pub use elf::ElfError;
 pub use location::Location;
-pub use maps::{Backing, Mapping, parse as parse_maps};
-pub use module::{Module, ModuleError};
-pub use modules::{Found, Loaded, Modules, Named, Place, ReadMemory, ResolveError, Unreadable};
-pub use table::{Binding, Symbol, SymbolKind, SymbolTable};
+pub use maps::parse as parse_maps;
+pub use modules::{Loaded, Modules, Named, Place, ResolveError};
+pub use table::SymbolKind;

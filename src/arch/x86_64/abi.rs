@@ -38,9 +38,6 @@ pub const SYSCALL_ARGUMENTS: [Register; 6] = [
     Register::R9,
 ];
 
-/// The register of an integer or pointer result.
-pub const RETURN_VALUE: Register = Register::Rax;
-
 /// Where argument number `number` is, counted from 1; `None` for 0.
 pub fn argument(number: u32) -> Option<Argument> {
     let index = number.checked_sub(1)? as usize;

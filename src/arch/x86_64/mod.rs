@@ -11,16 +11,11 @@ mod registers;
 mod relocate;
 mod vector;
 
-pub use abi::{
-    ARGUMENTS, Argument, INT3, RETURN_VALUE, SYSCALL, SYSCALL_ARGUMENTS, argument, find_syscall,
-};
-pub use decode::{Boundary, boundary, instruction_length};
-pub use disassemble::{Instruction, disassemble};
-pub use names::{
-    INFO_REGISTERS, MASK_REGISTERS, RegisterClass, RegisterName, eflags_text, mxcsr_text,
-    register_name, register_names,
-};
-pub use prologue::{PROLOGUE_MAX, prologue};
+pub use abi::{Argument, INT3, SYSCALL, SYSCALL_ARGUMENTS, argument, find_syscall};
+pub use decode::{Boundary, boundary};
+pub use disassemble::disassemble;
+pub use names::{EFLAGS, INFO_REGISTERS, MASK_REGISTERS, MXCSR, RegisterClass, register_name};
+pub use prologue::prologue;
 pub use registers::{Register, Registers};
-pub use relocate::{Call, Displaced, INSTRUCTION_MAX, Position, RelocateError, SLOT_MAX, Slot};
-pub use vector::{VectorClass, vector_class, vector_register};
+pub use relocate::{Displaced, Position, SLOT_MAX, Slot};
+pub use vector::vector_register;

@@ -3,7 +3,7 @@
 //! gdb does not know every name of the processor's manual: the low bytes are `r8l`, not `r8b`, and
 //! there is no `$eip`, `$ip` or `$flags`. `$sp` is the whole stack pointer.
 
-use super::registers::{Register, Registers};
+use super::registers::Register;
 
 /// What gdb takes a register for: it decides how a value is printed and computed with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -22,34 +22,8 @@ pub enum RegisterClass {
     DataPointer,
     /// `void (*)()`
     CodePointer,
-    /// `i386_eflags`, 4 bytes: see [`eflags_text`].
+    /// `i386_eflags`, 4 bytes: see [`EFLAGS`].
     Flags,
-}
-
-impl RegisterClass {
-    /// The type's name, as `whatis` prints it.
-    pub fn type_name(self) -> &'static str {
-        match self {
-            RegisterClass::Int8 => "int8_t",
-            RegisterClass::Int16 => "int16_t",
-            RegisterClass::Int32 => "int32_t",
-            RegisterClass::Int64 => "int64_t",
-            RegisterClass::Long => "long",
-            RegisterClass::DataPointer => "void *",
-            RegisterClass::CodePointer => "void (*)()",
-            RegisterClass::Flags => "i386_eflags",
-        }
-    }
-
-    /// The size in bytes.
-    pub fn size(self) -> usize {
-        match self {
-            RegisterClass::Int8 => 1,
-            RegisterClass::Int16 => 2,
-            RegisterClass::Int32 | RegisterClass::Flags => 4,
-            _ => 8,
-        }
-    }
 }
 
 /// A name and the part of a general register it stands for.
@@ -65,44 +39,12 @@ pub struct RegisterName {
     pub class: RegisterClass,
 }
 
-impl RegisterName {
-    /// The size in bytes.
-    pub fn size(&self) -> usize {
-        self.class.size()
-    }
-
-    /// The part's bits, not extended by sign.
-    pub fn value(&self, registers: &Registers) -> u64 {
-        (registers.get(self.register) >> self.shift()) & self.mask()
-    }
-
-    /// `whole` with the part replaced by `part`'s low bits. As in gdb, and other than in an
-    /// instruction, writing `$eax` leaves the upper half of `$rax` alone.
-    pub fn insert(&self, whole: u64, part: u64) -> u64 {
-        let mask = self.mask() << self.shift();
-        whole & !mask | (part << self.shift()) & mask
-    }
-
-    fn shift(&self) -> u32 {
-        8 * u32::from(self.offset)
-    }
-
-    fn mask(&self) -> u64 {
-        u64::MAX >> (64 - 8 * self.size())
-    }
-}
-
 /// The general register of that name, without the `$`.
 ///
 /// `fp` stands for rbp here; gdb computes it from the frame (it differs before the function's
 /// `mov %rsp,%rbp`).
 pub fn register_name(name: &str) -> Option<&'static RegisterName> {
     NAMES.iter().find(|entry| entry.name == name)
-}
-
-/// All names, for completion.
-pub fn register_names() -> impl Iterator<Item = &'static RegisterName> {
-    NAMES.iter()
 }
 
 /// What `info registers` lists first, in its order. On a processor with AVX-512 `k0` to `k7`
@@ -115,28 +57,10 @@ pub const INFO_REGISTERS: [&str; 24] = [
 /// The mask registers of AVX-512.
 pub const MASK_REGISTERS: [&str; 8] = ["k0", "k1", "k2", "k3", "k4", "k5", "k6", "k7"];
 
-/// gdb's text for the flags: `[ ZF PF ]` with the lowest bit first.
-pub fn eflags_text(eflags: u64) -> String {
-    flags_text(eflags, &EFLAGS)
-}
-
-/// gdb's text for mxcsr.
-pub fn mxcsr_text(mxcsr: u64) -> String {
-    flags_text(mxcsr, &MXCSR)
-}
-
-fn flags_text(value: u64, names: &[(u32, &str)]) -> String {
-    let mut text = String::from("[");
-    for (_, name) in names.iter().filter(|(bit, _)| value >> bit & 1 != 0) {
-        text.push(' ');
-        text.push_str(name);
-    }
-    text.push_str(" ]");
-    text
-}
-
-const EFLAGS: [(u32, &str); 16] = [
+/// The bits of eflags by gdb's names. Bit 1 is always set and has none.
+pub const EFLAGS: [(u8, &str); 17] = [
     (0, "CF"),
+    (1, ""),
     (2, "PF"),
     (4, "AF"),
     (6, "ZF"),
@@ -154,7 +78,8 @@ const EFLAGS: [(u32, &str); 16] = [
     (21, "ID"),
 ];
 
-const MXCSR: [(u32, &str); 14] = [
+/// The bits of mxcsr by gdb's names.
+pub const MXCSR: [(u8, &str); 14] = [
     (0, "IE"),
     (1, "DE"),
     (2, "ZE"),

@@ -10,7 +10,8 @@ const ENDBR64: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
 const MOV_RSP_RBP: [[u8; 3]; 2] = [[0x48, 0x89, 0xe5], [0x48, 0x8b, 0xec]];
 
 /// How many bytes [`prologue`] looks at, at most.
-pub const PROLOGUE_MAX: usize = 32;
+#[cfg(test)]
+const PROLOGUE_MAX: usize = 32;
 
 /// The length in bytes of the prologue that a breakpoint on the function skips; 0 if none is
 /// recognised. `code` begins at the function.

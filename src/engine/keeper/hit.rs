@@ -14,6 +14,7 @@ use crate::arch::{Register, Registers};
 use crate::engine::protocol::{Call, Event, Failure, Reason, SiteId, Then};
 use crate::probe::interpret::{self, Machine, Outcome};
 use crate::probe::program::{Special, Width};
+use crate::record::clock;
 use crate::record::shared::Counters;
 use crate::record::wire::{Builder, Header};
 
@@ -108,12 +109,12 @@ struct Moment {
 impl Target {
     /// A thread has trapped behind the int3 at `at`.
     pub(super) fn hit(&mut self, stopped: Stopped, mut registers: Registers, at: u64) {
-        let mono_ns = sys::clock(libc::CLOCK_MONOTONIC);
+        let mono_ns = clock::monotonic_ns();
         let rseq = self.rseq(stopped.tid());
         let Some(site) = self.sites.get(at) else {
             return;
         };
-        let ahead = &mut self.space.ahead;
+        let ahead = &mut self.work.ahead;
         ahead.start();
         for (address, length) in site.plan.ranges(&registers) {
             ahead.add(address, length);
@@ -186,16 +187,16 @@ impl Target {
             let mut machine = HitMachine {
                 memory: &self.memory,
                 sites: &mut self.sites,
-                ahead: &mut self.space.ahead,
-                builder: &mut self.space.builder,
-                chunk: &mut self.space.chunk,
+                ahead: &mut self.work.ahead,
+                builder: &mut self.work.builder,
+                chunk: &mut self.work.chunk,
                 registers,
                 counters: &self.counters,
                 probe: probe.probe,
                 moment,
             };
             machine.builder.start();
-            let outcome = interpret::run(&probe.program, &mut machine, &mut self.space.values);
+            let outcome = interpret::run(&probe.program, &mut machine, &mut self.work.values);
             self.crash.pass(Point::Ran);
             if outcome.fault.is_some() {
                 counters.faults.fetch_add(1, Ordering::Relaxed);
@@ -205,7 +206,7 @@ impl Target {
                 Then::Stop if outcome.hit && stops.is_none() => stops = Some((id, probe.probe)),
                 Then::Stop => {}
             }
-            let cost = sys::clock(libc::CLOCK_MONOTONIC).saturating_sub(moment.mono_ns);
+            let cost = clock::monotonic_ns().saturating_sub(moment.mono_ns);
             counters.cost_ns.fetch_add(cost, Ordering::Relaxed);
         }
         if let Some(site) = self.sites.get_mut(at) {
@@ -228,7 +229,7 @@ impl Target {
         }
         let header = Header {
             mono_ns: moment.mono_ns,
-            wall_ns: sys::clock(libc::CLOCK_REALTIME),
+            wall_ns: clock::wall_ns(),
             pid: moment.pid,
             tid: moment.tid,
             cpu: moment.cpu,
@@ -239,7 +240,7 @@ impl Target {
             fault: outcome.fault,
             registers: *before,
         };
-        if !self.ring.push(self.space.builder.finish(&header)) {
+        if !self.ring.push(self.work.builder.finish(&header)) {
             let drops = &self.counters.probe(probe).drops;
             drops.fetch_add(1, Ordering::Relaxed);
         }
@@ -477,7 +478,7 @@ impl Machine for HitMachine<'_> {
     fn special(&mut self, what: Special) -> u64 {
         match what {
             Special::Now => self.moment.mono_ns,
-            Special::Wall => sys::clock(libc::CLOCK_REALTIME),
+            Special::Wall => clock::wall_ns(),
             Special::Tid => self.moment.tid as u64,
             Special::Pid => self.moment.pid as u64,
             Special::Cpu => self.moment.cpu.map_or(u64::MAX, u64::from),

@@ -52,7 +52,7 @@ pub fn inject(
 fn run_call(mut stopped: Stopped, late: &mut Vec<i32>) -> (Option<Stopped>, io::Result<u64>) {
     let mut begun = false;
     loop {
-        let stop = match stopped.to_syscall() {
+        let stop = match stopped.run_to_syscall() {
             Ok(stop) => stop,
             Err(error) => return (None, Err(error)),
         };
@@ -87,7 +87,7 @@ fn back(stopped: Stopped, before: &Registers, late: &mut Vec<i32>) -> Option<Sto
     if (before.get(Register::OrigRax) as i64) < 0 {
         return Some(stopped);
     }
-    let mut stop = stopped.to_interrupt().ok()?;
+    let mut stop = stopped.run_to_interrupt().ok()?;
     loop {
         if let Stop::Interrupted(stopped) = stop {
             let _ = stopped.set_registers(before);
@@ -100,6 +100,6 @@ fn back(stopped: Stopped, before: &Registers, late: &mut Vec<i32>) -> Option<Sto
         if late.len() > SIGNALS {
             return Some(stopped);
         }
-        stop = stopped.to_interrupt().ok()?;
+        stop = stopped.run_to_interrupt().ok()?;
     }
 }

@@ -46,13 +46,13 @@ impl Stopped {
     }
 
     /// Lets it run to the beginning or the end of a system call.
-    pub fn to_syscall(self) -> io::Result<Stop> {
+    pub fn run_to_syscall(self) -> io::Result<Stop> {
         sys::to_syscall(self.tid)?;
         self.next()
     }
 
     /// Lets it run until it stops for an interrupt, or for something that comes first.
-    pub fn to_interrupt(self) -> io::Result<Stop> {
+    pub fn run_to_interrupt(self) -> io::Result<Stop> {
         sys::interrupt(self.tid)?;
         sys::resume(self.tid, 0)?;
         self.next()
@@ -83,7 +83,7 @@ impl Stopped {
 pub enum Stop {
     /// A signal is about to be delivered; an int3 comes this way too.
     Signal(Stopped, i32),
-    /// A system call begins or ends, which only [`Stopped::to_syscall`] asks for.
+    /// A system call begins or ends, which only [`Stopped::run_to_syscall`] asks for.
     Syscall(Stopped),
     /// The process was stopped by SIGSTOP and its kin.
     Group(Stopped),

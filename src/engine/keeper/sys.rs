@@ -50,9 +50,6 @@ pub const EVENT_STOP: i32 = libc::PTRACE_EVENT_STOP;
 /// `SI_KERNEL`: the `si_code` of an int3.
 pub const SI_KERNEL: i32 = 0x80;
 
-/// `TRAP_TRACE`: the `si_code` of a single step.
-pub const TRAP_TRACE: i32 = 2;
-
 fn check(result: libc::c_long) -> io::Result<libc::c_long> {
     if result == -1 {
         Err(io::Error::last_os_error())
@@ -276,17 +273,6 @@ pub fn run_on(cpu: Option<u32>) {
         }
         libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set);
     }
-}
-
-/// A clock in nanoseconds; both clocks used are answered without entering the kernel.
-pub fn clock(clock: libc::clockid_t) -> u64 {
-    let mut time = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    // SAFETY: the call writes one `timespec`.
-    unsafe { libc::clock_gettime(clock, &mut time) };
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
 /// One piece of `process_vm_readv`: where it is in the target, and how many bytes.

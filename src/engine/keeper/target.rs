@@ -23,7 +23,7 @@ use super::sys::{self, Status};
 use super::thread::{Held, State, Thread};
 use crate::arch::{Position, Register, Registers};
 use crate::engine::protocol::{
-    Answer, Call, Event, Failure, Reason, Request, SignalPolicy, TargetId, Tid,
+    AddressSpaceId, Answer, Call, Event, Failure, Reason, Request, SignalPolicy, TargetId, Tid,
 };
 use crate::record::ring::Ring;
 use crate::record::shared::Counters;
@@ -44,6 +44,8 @@ pub enum Order {
 pub struct Target {
     pub(super) id: TargetId,
     pub(super) pid: i32,
+    /// The image that it runs: another one after each `execve`.
+    space: AddressSpaceId,
     pub(super) front: Arc<Front>,
     pub(super) counters: Arc<Counters>,
     pub(super) ring: Ring,
@@ -57,7 +59,7 @@ pub struct Target {
     /// What the program does with SIGTRAP, where an int3 may take that away: every hit that does
     /// puts it back.
     pub(super) trap_action: Option<TrapAction>,
-    pub(super) space: HitSpace,
+    pub(super) work: HitSpace,
     pub(super) follow: Follow,
     pub(super) crash: CrashPoint,
     /// The interrupt that is under way, by its request's number.
@@ -89,6 +91,7 @@ impl Target {
         Target {
             id: parts.id,
             pid,
+            space: AddressSpaceId(0),
             front: parts.front,
             counters: parts.counters,
             ring: parts.ring,
@@ -102,7 +105,7 @@ impl Target {
             births: HashMap::new(),
             signals: parts.signals,
             trap_action: None,
-            space: HitSpace::default(),
+            work: HitSpace::default(),
             follow: Follow::default(),
             crash: CrashPoint::from_environment(),
             interrupting: None,
@@ -177,6 +180,7 @@ impl Target {
             Order::Request(number, request) => (number, request),
         };
         let answer = match request {
+            Request::Arm { space, .. } if space != self.space => Answer::Failed(Failure::Replaced),
             Request::Arm { site, .. } => self.arm(site),
             Request::Disarm { site, .. } => done(self.sites.disarm(&self.memory, site)),
             Request::Resume { tid, signal, .. } => self.let_go_on(tid, signal),
@@ -199,10 +203,6 @@ impl Target {
             Request::Kill { .. } => done(
                 sys::kill(self.pid, libc::SIGKILL).map_err(|error| failure(Call::Other, &error)),
             ),
-            Request::Signals { signals, .. } => {
-                self.signals = signals;
-                Answer::Done
-            }
             Request::Launch { .. } | Request::Attach { .. } | Request::Detach { .. } => {
                 Answer::Failed(Failure::Malformed)
             }
@@ -343,7 +343,7 @@ impl Target {
             ring: self.ring.head(),
         };
         self.hold(stopped, signal, pass, false);
-        let memory = matches!(reason, Reason::Exec).then(|| self.memory.file());
+        let memory = matches!(reason, Reason::Exec { .. }).then(|| self.memory.file());
         self.front.event(event, memory);
         self.interrupt_finished();
     }
@@ -551,7 +551,9 @@ impl Target {
             self.skip_execs -= 1;
             return self.go(stopped, 0);
         }
-        self.tell_stopped(stopped, 0, None, Reason::Exec);
+        self.space.0 += 1;
+        let space = self.space;
+        self.tell_stopped(stopped, 0, None, Reason::Exec { space });
     }
 
     /// A thread, or the whole process, has ended.
@@ -617,7 +619,12 @@ impl Target {
     pub(super) fn introduction(&self) -> (Answer, &File) {
         let mut threads: Vec<Tid> = self.threads.keys().copied().map(Tid).collect();
         threads.sort_unstable_by_key(|tid| (tid.0 != self.pid, *tid));
-        let pid = self.pid;
-        (Answer::Target { pid, threads }, self.memory.file())
+        let (pid, space) = (self.pid, self.space);
+        let answer = Answer::Target {
+            pid,
+            space,
+            threads,
+        };
+        (answer, self.memory.file())
     }
 }

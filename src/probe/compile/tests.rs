@@ -29,7 +29,6 @@ struct World {
     recorded: Option<HashMap<u64, u8>>,
     shared: HashMap<u16, u64>,
     kept: Vec<(u64, Vec<u8>)>,
-    warnings: RefCell<Vec<String>>,
 }
 
 impl World {
@@ -53,7 +52,6 @@ impl World {
             recorded: None,
             shared: HashMap::new(),
             kept: Vec::new(),
-            warnings: RefCell::default(),
         }
     }
 

@@ -9,7 +9,8 @@ use proptest::prelude::*;
 use super::build;
 use crate::arch::FileAddress;
 use crate::symbols::elf::ElfError;
-use crate::symbols::{Location, Module, Modules, SymbolKind};
+use crate::symbols::module::Module;
+use crate::symbols::{Location, Modules, SymbolKind};
 
 /// Everything that reads a file, done to it.
 fn exercise(bytes: Vec<u8>) -> Result<(), String> {

@@ -5,9 +5,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use super::build;
-use crate::symbols::{
-    Auxv, Backing, Location, Modules, Place, ResolveError, SymbolKind, parse_maps,
-};
+use crate::symbols::{Auxv, Location, Modules, Place, ResolveError, SymbolKind, parse_maps};
 
 fn resolve(modules: &Modules, text: &str) -> Result<Vec<Place>, ResolveError> {
     modules.resolve(&Location::parse(text))
@@ -205,7 +203,7 @@ fn a_program_deleted_or_replaced_since() {
         }
         let maps = parse_maps(&std::fs::read(format!("/proc/{}/maps", running.0.id())).unwrap());
         assert!(maps.iter().any(
-            |map| matches!(&map.backing, Backing::File { path, deleted: true } if *path == copy)
+            |map| matches!(&map.backing, crate::symbols::maps::Backing::File { path, deleted: true } if *path == copy)
         ));
         let modules = scan(&running, &Modules::default());
         assert!(
