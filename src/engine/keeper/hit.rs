@@ -284,7 +284,7 @@ impl Target {
                 let Some(thread) = stopped.take() else {
                     return (None, Err(Failure::NotStopped));
                 };
-                let (thread, made) = self.slots.add(self.pid, &self.memory, thread, at);
+                let (thread, made) = self.slots.add(&self.memory, thread, at);
                 stopped = thread;
                 self.crash.pass(Point::SlotPage);
                 match made.ok().and_then(|()| self.slots.take(at)) {

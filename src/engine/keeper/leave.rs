@@ -48,10 +48,13 @@ impl Target {
         // ESRCH: it has died.
         let _ = sys::interrupt(tid);
         while self.moves(tid) {
-            let Ok(Some((other, status))) = sys::wait_any(true) else {
-                return;
-            };
-            self.settle(other, Stop::new(other, status));
+            match sys::wait_any(false) {
+                Ok(Some((other, status))) => self.settle(other, Stop::new(other, status)),
+                // A leader that ended before its other threads is not reported until they end.
+                Ok(None) if sys::is_zombie(tid) => return,
+                Ok(None) => std::thread::yield_now(),
+                Err(_) => return,
+            }
         }
     }
 

@@ -3,6 +3,7 @@
 use std::fs;
 
 use super::inject::inject;
+use super::slots::filtered;
 use super::stop::{Stop, Stopped};
 use super::sys;
 use super::target::Target;
@@ -254,10 +255,14 @@ impl Target {
         new_and_old: impl FnOnce(u64) -> [u64; 2],
         action: TrapAction,
     ) -> (Option<Stopped>, Option<TrapAction>) {
+        // A filter may punish a call that the program itself would not make.
+        if filtered(stopped.tid()) {
+            return (Some(stopped), None);
+        }
         let Ok(registers) = stopped.registers() else {
             return (Some(stopped), None);
         };
-        let Some(instruction) = self.slots.instruction(self.pid, &self.memory) else {
+        let Some(instruction) = self.slots.instruction(stopped.tid(), &self.memory) else {
             return (Some(stopped), None);
         };
         let scratch = registers.sp().wrapping_sub(512) & !15;

@@ -49,18 +49,20 @@ impl SlotPages {
         Some(place)
     }
 
-    /// Makes a page near `site`. `stopped` must stand in user mode.
+    /// Makes a page near `site`. `stopped` must stand in user mode. What is asked of the kernel is
+    /// asked of this thread: a filter may be one thread's own, and a leader that has ended before
+    /// its other threads shows no mappings.
     pub fn add(
         &mut self,
-        pid: i32,
         memory: &Memory,
         stopped: Stopped,
         site: u64,
     ) -> (Option<Stopped>, io::Result<()>) {
-        if filtered(pid) {
-            return (Some(stopped), self.add_gap(pid, memory, site));
+        let tid = stopped.tid();
+        if filtered(tid) {
+            return (Some(stopped), self.add_gap(tid, memory, site));
         }
-        let (address, instruction) = match self.prepare(pid, memory, site) {
+        let (address, instruction) = match self.prepare(tid, memory, site) {
             Ok(found) => found,
             Err(error) => return (Some(stopped), Err(error)),
         };
@@ -87,32 +89,32 @@ impl SlotPages {
             Err(error) => Err(error),
         };
         match (stopped, result) {
-            (Some(stopped), Err(_)) => (Some(stopped), self.add_gap(pid, memory, site)),
+            (Some(stopped), Err(_)) => (Some(stopped), self.add_gap(tid, memory, site)),
             other => other,
         }
     }
 
-    fn prepare(&mut self, pid: i32, memory: &Memory, site: u64) -> io::Result<(u64, u64)> {
-        let maps = mappings(pid)?;
+    fn prepare(&mut self, tid: i32, memory: &Memory, site: u64) -> io::Result<(u64, u64)> {
+        let maps = mappings(tid)?;
         let address = free_page(&maps, site)
             .ok_or_else(|| io::Error::other("no free page within reach of the site's module"))?;
         let instruction = self
-            .instruction(pid, memory)
+            .instruction(tid, memory)
             .ok_or_else(|| io::Error::other("the target has no syscall instruction"))?;
         Ok((address, instruction))
     }
 
     /// The address of a `syscall` instruction in the target.
-    pub fn instruction(&mut self, pid: i32, memory: &Memory) -> Option<u64> {
+    pub fn instruction(&mut self, tid: i32, memory: &Memory) -> Option<u64> {
         if self.syscall.is_none() {
-            self.syscall = find_instruction(&mappings(pid).ok()?, memory);
+            self.syscall = find_instruction(&mappings(tid).ok()?, memory);
         }
         self.syscall
     }
 
     /// Uses what is behind the end of the module's text, in its last page.
-    fn add_gap(&mut self, pid: i32, memory: &Memory, site: u64) -> io::Result<()> {
-        let maps = mappings(pid)?;
+    fn add_gap(&mut self, tid: i32, memory: &Memory, site: u64) -> io::Result<()> {
+        let maps = mappings(tid)?;
         let text = maps
             .iter()
             .find(|map| map.executable && (map.start..map.end).contains(&site))
@@ -138,9 +140,9 @@ impl SlotPages {
     }
 }
 
-/// True if the process has a seccomp filter (`/proc/PID/status`, "Seccomp").
-fn filtered(pid: i32) -> bool {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+/// True if the thread has a seccomp filter (`/proc/TID/status`, "Seccomp").
+pub fn filtered(tid: i32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{tid}/status")).unwrap_or_default();
     status
         .lines()
         .find_map(|line| line.strip_prefix("Seccomp:"))
@@ -154,8 +156,8 @@ struct Mapped {
     vdso: bool,
 }
 
-fn mappings(pid: i32) -> io::Result<Vec<Mapped>> {
-    let bytes = fs::read(format!("/proc/{pid}/maps"))?;
+fn mappings(tid: i32) -> io::Result<Vec<Mapped>> {
+    let bytes = fs::read(format!("/proc/{tid}/maps"))?;
     let text = String::from_utf8_lossy(&bytes);
     Ok(text.lines().filter_map(mapping).collect())
 }

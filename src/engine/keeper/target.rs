@@ -456,7 +456,10 @@ impl Target {
 
     /// Answers an interrupt when every thread stands.
     fn interrupt_finished(&mut self) {
-        let running = |thread: &Thread| !matches!(thread.state, State::Held(_));
+        // A leader that ended before its other threads stays, and never stands.
+        let ended = |thread: &Thread| thread.tid == self.pid && sys::is_zombie(thread.tid);
+        let held = |thread: &Thread| matches!(thread.state, State::Held(_));
+        let running = |thread: &Thread| !held(thread) && !ended(thread);
         if let Some(number) = self.interrupting
             && !self.threads.values().any(running)
         {
