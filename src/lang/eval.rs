@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::arch::Register;
+use crate::arch::{self, Argument};
 
 use super::convert::{cast, decay, is_known, part, unknown};
 use super::error::Error;
@@ -231,30 +231,20 @@ impl Evaluator<'_> {
     /// The ABI's places at a function's entry: six registers, then the words above the return
     /// address.
     fn argument(&self, number: u32) -> Result<Value, Error> {
-        const IN_REGISTERS: [Register; 6] = [
-            Register::Rdi,
-            Register::Rsi,
-            Register::Rdx,
-            Register::Rcx,
-            Register::R8,
-            Register::R9,
-        ];
-        let Some(index) = number.checked_sub(1) else {
-            return Err(Error::new("Arguments are counted from 1: $_arg1."));
+        let above = match arch::argument(number) {
+            None => return Err(Error::new("Arguments are counted from 1: $_arg1.")),
+            Some(Argument::Register(register)) => {
+                let offset = 0;
+                let place = Place::Register { register, offset };
+                return Ok(Value::lazy(Type::long(), place));
+            }
+            Some(Argument::Stack(above)) => above,
         };
-        if let Some(register) = IN_REGISTERS.get(index as usize) {
-            let place = Place::Register {
-                register: *register,
-                offset: 0,
-            };
-            return Ok(Value::lazy(Type::long(), place));
-        }
         if self.typing() {
             return Ok(Value::at(Type::long(), 0));
         }
         let registers = self.scope().registers();
         let registers = registers.ok_or_else(|| Error::new("No registers."))?;
-        let above = 8 * (u64::from(index) - 5);
         Ok(Value::at(Type::long(), registers.sp().wrapping_add(above)))
     }
 

@@ -291,13 +291,18 @@ impl Session {
         self.drain();
         let result = self.keeper()?.detach(id).map_err(|e| engine_error(&e));
         self.drain();
+        self.forget(index);
+        result
+    }
+
+    /// What a target came to is told, and the front knows it no more.
+    fn forget(&mut self, index: usize) {
         self.read_counters();
         self.tell_drops();
         if index < self.targets.len() {
             let target = self.take_target(index);
             self.forget_addresses(&target);
         }
-        result
     }
 
     /// Ends a target.
@@ -305,12 +310,7 @@ impl Session {
         let id = self.targets[index].id;
         self.drain();
         let result = self.keeper()?.kill(id).map_err(|e| engine_error(&e));
-        self.read_counters();
-        self.tell_drops();
-        if index < self.targets.len() {
-            let target = self.take_target(index);
-            self.forget_addresses(&target);
-        }
+        self.forget(index);
         result
     }
 

@@ -1,21 +1,11 @@
 //! Expressions of integers and pointers.
 
-use crate::arch::Register;
+use crate::arch::{self, Argument, Register};
 use crate::lang::{BinaryOp, Expr, IncDec, Internal, Kind, Type, UnaryOp, evaluate, short_form};
 use crate::probe::program::{Binary, Op, Unary, V, Width};
 
 use super::place::{Place, Where};
 use super::{Compiler, Reason, words};
-
-/// The registers of the first arguments (System V psABI 3.2.3).
-const ARGUMENTS: [Register; 6] = [
-    Register::Rdi,
-    Register::Rsi,
-    Register::Rdx,
-    Register::Rcx,
-    Register::R8,
-    Register::R9,
-];
 
 /// A value and its type; the value is extended to 64 bits as the type says.
 #[derive(Debug, Clone)]
@@ -184,18 +174,17 @@ impl Compiler<'_> {
             return Err("arguments are in their places at a function's entry only".into());
         }
         let ty = self.type_of(expr)?;
-        let index = number
-            .checked_sub(1)
-            .ok_or("arguments are counted from 1")?;
-        if let Some(&register) = ARGUMENTS.get(index as usize) {
-            let v = self.emit(|to| Op::Register { to, register })?;
-            return Ok(Number { v, ty });
-        }
-        // Behind the return address: psABI figure 3.3.
-        let offset = self.constant(8 * (u64::from(index) - ARGUMENTS.len() as u64 + 1))?;
+        let above = match arch::argument(number) {
+            None => return Err("arguments are counted from 1".into()),
+            Some(Argument::Register(register)) => {
+                let v = self.emit(|to| Op::Register { to, register })?;
+                return Ok(Number { v, ty });
+            }
+            Some(Argument::Stack(above)) => self.constant(above)?,
+        };
         let register = Register::Rsp;
         let stack = self.emit(|to| Op::Register { to, register })?;
-        let at = Where::Memory(self.wide(Binary::Add, stack, offset)?);
+        let at = Where::Memory(self.wide(Binary::Add, stack, above)?);
         self.fetch(&Place { at, ty })
     }
 
