@@ -151,9 +151,10 @@ impl Sites {
         Ok(())
     }
 
-    /// Takes every int3 out of `memory`, which may be a forked child's copy; the table is kept.
+    /// Takes every int3 out of `memory`, which may be a forked child's copy; the table is kept. A
+    /// site that was taken out since may still be in a copy that was made before.
     pub fn clean(&self, memory: &Memory) {
-        for site in self.armed() {
+        for site in self.by_address.values() {
             let mut now = [0];
             if memory.read(site.address, &mut now).is_ok() && now[0] == INT3 {
                 // A text page that went away with its library has nothing to be put back.
