@@ -7,7 +7,9 @@
 
 use std::fs;
 
+use super::memory::Memory;
 use super::signals::{SignalState, TRAP_BIT, restarts_unseen};
+use super::slots::process_of;
 use super::stop::{Stop, Stopped};
 use super::sys;
 use super::target::{Target, is_int3};
@@ -30,6 +32,9 @@ impl Target {
         // What came meanwhile: traps of threads that were blocked a moment ago, new threads.
         while let Ok(Some((tid, status))) = sys::wait_any(false) {
             self.settle(tid, Stop::new(tid, status));
+        }
+        for child in std::mem::take(&mut self.births).into_keys() {
+            self.settle_birth(child);
         }
         self.ignore_trap_again();
         self.release_held();
@@ -58,8 +63,28 @@ impl Target {
         }
     }
 
+    /// Waits for the first stop of a child that its parent has told of: it may have a copy of the
+    /// memory that was made when our int3s were in.
+    fn settle_birth(&mut self, child: i32) {
+        loop {
+            match sys::wait(child, false) {
+                Ok(Some((tid, status))) => return self.settle(tid, Stop::new(tid, status)),
+                Ok(None) if sys::is_zombie(child) => return,
+                Ok(None) => std::thread::yield_now(),
+                // It was dealt with already.
+                Err(_) => return,
+            }
+        }
+    }
+
     /// Deals with a stop of a thread that we leave: afterwards it stands where the program was.
     fn settle(&mut self, tid: i32, stop: Stop) {
+        if let Stop::Cloned(stopped) = &stop
+            && let Ok(child) = sys::event_message(stopped.tid())
+            && !self.threads.contains_key(&child)
+        {
+            self.births.insert(child, false);
+        }
         let (stopped, signal) = match stop {
             Stop::Exited(_) | Stop::Killed(_) => {
                 self.threads.remove(&tid);
@@ -94,8 +119,15 @@ impl Target {
         }
         match self.threads.contains_key(&tid) {
             true => self.hold(stopped, signal, None, false),
-            // A child that was made this moment, with no int3 in its memory any more.
-            false => drop(stopped.detach(signal)),
+            // A child that was made this moment, maybe with a copy of our int3s.
+            false => {
+                if process_of(tid) != Some(self.pid)
+                    && let Ok(memory) = Memory::open(tid)
+                {
+                    self.sites.clean(&memory);
+                }
+                drop(stopped.detach(signal));
+            }
         }
     }
 

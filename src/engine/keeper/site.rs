@@ -18,6 +18,8 @@ pub struct Site {
     pub original: u8,
     /// The instruction that the int3 hides.
     pub displaced: Displaced,
+    /// Its bytes and, as far as the front told, those behind it.
+    code: Vec<u8>,
     /// A thread that stands behind a byte of 0xCC may be at an instruction of its own there, so
     /// that only the kernel's word tells a hit (one-byte instructions, prefixes).
     pub doubtful: bool,
@@ -29,6 +31,30 @@ pub struct Site {
     pub armed: bool,
     /// What all its programs will read.
     pub plan: Plan,
+}
+
+impl Site {
+    /// The program's bytes from `address` on are changed.
+    fn overwritten(&mut self, address: u64, bytes: &[u8]) {
+        let mut code = self.code.clone();
+        for (at, byte) in (self.address..).zip(&mut code) {
+            let offset = at.checked_sub(address).map(|offset| offset as usize);
+            if let Some(new) = offset.and_then(|offset| bytes.get(offset)) {
+                *byte = *new;
+            }
+        }
+        self.original = code.first().copied().unwrap_or(self.original);
+        // What is no instruction yet may be in the middle of being written.
+        if code != self.code
+            && let Ok(displaced) = Displaced::decode(&code, self.address)
+        {
+            self.doubtful = displaced.length() == 1 || is_prefix(self.original);
+            self.displaced = displaced;
+            // A thread that is in the old slot comes out of it all the same.
+            self.slot = None;
+        }
+        self.code = code;
+    }
 }
 
 /// A slot in the target's memory.
@@ -102,7 +128,9 @@ impl Sites {
         memory
             .write_text(address, &[INT3])
             .map_err(|address| Failure::Memory { address })?;
-        let slot = self.by_address.remove(&address).and_then(|old| old.slot);
+        // What a slot was made of may be gone from there since.
+        let old = self.by_address.remove(&address);
+        let slot = old.filter(|old| old.code == found).and_then(|old| old.slot);
         self.by_id.insert(spec.id, address);
         self.by_address.insert(
             address,
@@ -113,6 +141,7 @@ impl Sites {
                 doubtful: displaced.length() == 1 || is_prefix(found[0]),
                 plan: Plan::new(&spec.probes, &displaced),
                 displaced,
+                code: found,
                 slot,
                 probes: spec.probes,
                 armed: true,
@@ -151,9 +180,10 @@ impl Sites {
         Ok(())
     }
 
-    /// Takes every int3 out of `memory`, which may be a forked child's copy; the table is kept.
+    /// Takes every int3 out of `memory`, which may be a forked child's copy; the table is kept. A
+    /// site that was taken out since may still be in a copy that was made before.
     pub fn clean(&self, memory: &Memory) {
-        for site in self.armed() {
+        for site in self.by_address.values() {
             let mut now = [0];
             if memory.read(site.address, &mut now).is_ok() && now[0] == INT3 {
                 // A text page that went away with its library has nothing to be put back.
@@ -190,16 +220,22 @@ impl Sites {
         }
     }
 
-    /// Keeps the bytes that are written over sites, and gives what is to be written instead.
+    /// Keeps the bytes that are written over sites, and gives what is to be written instead. A
+    /// site whose instruction is changed by that gets a new slot.
     pub fn overwrite(&mut self, address: u64, bytes: &mut [u8]) {
-        let over: Vec<u64> = self
-            .within(address, bytes.len())
-            .map(|site| site.address)
-            .collect();
-        for at in over {
-            let byte = &mut bytes[(at - address) as usize];
-            if let Some(site) = self.by_address.get_mut(&at) {
-                site.original = *byte;
+        let end = address.saturating_add(bytes.len() as u64);
+        let near = self
+            .span
+            .is_some_and(|(low, high)| address < high.saturating_add(INSTRUCTION_MAX) && low < end);
+        if !near {
+            return;
+        }
+        let new = bytes.to_vec();
+        for site in self.by_address.values_mut().filter(|site| site.armed) {
+            site.overwritten(address, &new);
+            if let Some(offset) = site.address.checked_sub(address)
+                && let Some(byte) = bytes.get_mut(offset as usize)
+            {
                 *byte = INT3;
             }
         }
@@ -221,6 +257,9 @@ impl Sites {
         self.span = addresses().min().zip(addresses().max());
     }
 }
+
+/// No x86 instruction is longer.
+const INSTRUCTION_MAX: u64 = 15;
 
 fn is_prefix(byte: u8) -> bool {
     matches!(byte, 0x26 | 0x2e | 0x36 | 0x3e | 0x40..=0x4f | 0x64..=0x67 | 0xf0 | 0xf2 | 0xf3)
