@@ -6,7 +6,7 @@ use object::LittleEndian as LE;
 use object::elf::{self, Rela64, Sym64};
 
 use super::elf::{Elf, ElfError, Image, Section, dynamic_entries, pod_slice};
-use super::table::{Binding, Origin, Symbol, SymbolKind, SymbolTable, unversioned};
+use super::table::{Binding, NAME_LIMIT, Origin, Symbol, SymbolKind, SymbolTable};
 
 const SHT_SYMTAB: u32 = 2;
 const SHT_RELA: u32 = 4;
@@ -40,7 +40,7 @@ struct RawTable {
 pub fn load(image: &Image, elf: &Elf) -> Result<SymbolTable, ElfError> {
     let mut table = SymbolTable::default();
     if let Some(raw) = read_table(image, elf, SHT_SYMTAB, Origin::Static)? {
-        append(&mut table, elf, &raw, &HashMap::new());
+        append(&mut table, elf, raw, &HashMap::new());
     }
     let dynamic = match read_table(image, elf, SHT_DYNSYM, Origin::Dynamic)? {
         None if elf.sections.is_empty() => read_dynamic(image, elf)?,
@@ -48,7 +48,7 @@ pub fn load(image: &Image, elf: &Elf) -> Result<SymbolTable, ElfError> {
     };
     if let Some(raw) = dynamic {
         let versions = read_version_names(image, elf, &raw.strings)?;
-        append(&mut table, elf, &raw, &versions);
+        append(&mut table, elf, raw, &versions);
     }
     table.names.push(0);
     super::plt::name_stubs(image, elf, &mut table);
@@ -224,62 +224,126 @@ fn read_needs(bytes: &[u8], strings: &[u8], names: &mut HashMap<u16, String>) {
     }
 }
 
-fn append(table: &mut SymbolTable, elf: &Elf, raw: &RawTable, versions: &HashMap<u16, String>) {
-    // The first byte of a string table is NUL; make it so, that names cannot run from one table into the next.
-    table.names.push(0);
-    let base = table.names.len() as u32;
-    table.names.extend_from_slice(&raw.strings);
-    let known = known_addresses(table, raw.origin);
+fn append(table: &mut SymbolTable, elf: &Elf, raw: RawTable, versions: &HashMap<u16, String>) {
+    let symbols = pod_slice::<Sym64<LE>>(&raw.symbols).iter().enumerate();
+    let taken = symbols.skip(1).filter_map(|(index, symbol)| {
+        let taken = take(elf, symbol, &raw)?;
+        Some((index, taken))
+    });
+    let mut taken: Vec<(usize, Symbol)> = taken.collect();
+    if !table.symbols.is_empty() {
+        leave_out_known(table, &raw.strings, &mut taken);
+    }
     let mut numbers: HashMap<u16, u16> = HashMap::new();
-    let symbols = pod_slice::<Sym64<LE>>(&raw.symbols);
-    table.symbols.reserve(symbols.len());
-    for (index, symbol) in symbols.iter().enumerate().skip(1) {
-        let Some(mut taken) = take(elf, symbol, base, raw) else {
-            continue;
-        };
-        if is_known(table, &known, &taken) {
-            continue;
-        }
-        let version = u16_at(&raw.versions, index * 2).unwrap_or(0);
+    for (index, symbol) in &mut taken {
+        let version = u16_at(&raw.versions, *index * 2).unwrap_or(0);
         if let Some(name) = versions.get(&(version & !HIDDEN)) {
-            taken.version = *numbers.entry(version & !HIDDEN).or_insert_with(|| {
+            symbol.version = *numbers.entry(version & !HIDDEN).or_insert_with(|| {
                 table.versions.push(name.clone());
                 u16::try_from(table.versions.len()).unwrap_or(0)
             });
-            taken.hidden_version = version & HIDDEN != 0;
+            symbol.hidden_version = version & HIDDEN != 0;
         }
-        table.symbols.push(taken);
     }
+    add_names(table, raw.strings, &mut taken);
+    table
+        .symbols
+        .extend(taken.into_iter().map(|(_, symbol)| symbol));
 }
 
-/// The symbols of the first table, sorted by address: the second table is mostly a part of it.
-fn known_addresses(table: &SymbolTable, origin: Origin) -> Vec<(u64, u32)> {
-    if origin == Origin::Static {
-        return Vec::new();
+/// Moves the names of one string table into the module's.
+fn add_names(table: &mut SymbolTable, strings: Vec<u8>, taken: &mut Vec<(usize, Symbol)>) {
+    if table.names.is_empty() {
+        table.names = strings;
+        // The first byte of a string table is NUL; make it so, that every name has one before it.
+        match table.names.first_mut() {
+            Some(first) => *first = 0,
+            None => table.names.push(0),
+        }
+        return;
     }
-    let symbols = table.symbols.iter().enumerate();
-    let visible = symbols.filter(|(_, symbol)| symbol.binding != Binding::Local);
+    table.names.push(0);
+    // Few are left of a table that repeats the other: then only their names are taken.
+    let mut few = Vec::new();
+    for (_, symbol) in taken.iter() {
+        few.extend_from_slice(string_bytes(&strings, symbol.name));
+        few.push(0);
+        if few.len() >= strings.len() {
+            break;
+        }
+    }
+    let base = table.names.len() as u32;
+    if few.len() >= strings.len() {
+        table.names.extend_from_slice(&strings);
+        taken.retain_mut(|(_, symbol)| match base.checked_add(symbol.name) {
+            Some(name) => {
+                symbol.name = name;
+                true
+            }
+            None => false,
+        });
+        return;
+    }
+    let mut at = base;
+    for (_, symbol) in taken.iter_mut() {
+        let length = string_bytes(&strings, symbol.name).len() as u32;
+        symbol.name = at;
+        at += length + 1;
+    }
+    table.names.extend_from_slice(&few);
+}
+
+/// The second table is mostly a part of the first: what it repeats is left out.
+///
+/// Both are sorted by address and gone through side by side; a look-up for each symbol would miss
+/// the processor's caches a dozen times.
+fn leave_out_known(table: &SymbolTable, strings: &[u8], taken: &mut Vec<(usize, Symbol)>) {
+    let visible = table.symbols.iter().enumerate();
+    let visible = visible.filter(|(_, symbol)| symbol.binding != Binding::Local);
     let mut known: Vec<(u64, u32)> = visible
         .map(|(index, symbol)| (symbol.address, index as u32))
         .collect();
     known.sort_unstable();
-    known
+    let addresses = taken.iter().enumerate();
+    let mut offered: Vec<(u64, u32)> = addresses
+        .map(|(index, (_, symbol))| (symbol.address, index as u32))
+        .collect();
+    offered.sort_unstable();
+    let mut repeats = vec![false; taken.len()];
+    let mut first = 0;
+    for (address, index) in offered {
+        while known.get(first).is_some_and(|(other, _)| *other < address) {
+            first += 1;
+        }
+        let same = known[first..].iter();
+        let same = same.take_while(|(other, _)| *other == address);
+        let symbol = &taken[index as usize].1;
+        // Undefined symbols all have the address 0, and a hostile file may put every symbol there: then doubles stay.
+        repeats[index as usize] = same.take(256).any(|(_, other)| {
+            let other = &table.symbols[*other as usize];
+            other.kind == symbol.kind && is_named(table, other, string_bytes(strings, symbol.name))
+        });
+    }
+    let mut repeats = repeats.into_iter();
+    taken.retain(|_| repeats.next() != Some(true));
 }
 
-fn is_known(table: &SymbolTable, known: &[(u64, u32)], symbol: &Symbol) -> bool {
-    let name = table.name_bytes(symbol);
-    let first = known.partition_point(|(address, _)| *address < symbol.address);
-    let same = known[first..]
-        .iter()
-        .take_while(|(address, _)| *address == symbol.address);
-    // Undefined symbols all have the address 0, and a hostile file may put every symbol there: then doubles stay.
-    same.take(256).any(|(_, index)| {
-        let other = &table.symbols[*index as usize];
-        other.kind == symbol.kind && unversioned(table.name_bytes(other), other.origin) == name
-    })
+/// Whether that is the symbol's name, a version behind it or not.
+fn is_named(table: &SymbolTable, symbol: &Symbol, name: &[u8]) -> bool {
+    let own = table.names.get(symbol.name as usize..).unwrap_or_default();
+    own.strip_prefix(name)
+        .is_some_and(|rest| matches!(rest.first(), None | Some(0 | b'@')))
 }
 
-fn take(elf: &Elf, symbol: &Sym64<LE>, base: u32, raw: &RawTable) -> Option<Symbol> {
+/// The string at an offset of a string table, at most [`NAME_LIMIT`].
+fn string_bytes(strings: &[u8], offset: u32) -> &[u8] {
+    let rest = strings.get(offset as usize..).unwrap_or_default();
+    let rest = &rest[..rest.len().min(NAME_LIMIT)];
+    &rest[..memchr::memchr(0, rest).unwrap_or(rest.len())]
+}
+
+/// A symbol worth having; its name is still an offset in its own string table.
+fn take(elf: &Elf, symbol: &Sym64<LE>, raw: &RawTable) -> Option<Symbol> {
     let name = symbol.st_name.get(LE);
     let first = *raw.strings.get(name as usize)?;
     let kind = symbol.st_info.0 & 0xf;
@@ -319,7 +383,7 @@ fn take(elf: &Elf, symbol: &Sym64<LE>, base: u32, raw: &RawTable) -> Option<Symb
     Some(Symbol {
         address,
         size: symbol.st_size.get(LE),
-        name: base.checked_add(name)?,
+        name,
         version: 0,
         hidden_version: false,
         section,

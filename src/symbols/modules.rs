@@ -590,15 +590,18 @@ impl Modules {
 
     fn no_function(&self, among: &[usize], name: &str) -> ResolveError {
         let name = name.to_string();
-        let any = |wanted: fn(SymbolKind) -> bool| {
-            among
-                .iter()
-                .any(|&index| !self.loaded[index].module.find(&name, wanted).is_empty())
-        };
-        if any(|kind| kind == SymbolKind::Undefined) {
+        let mut kinds = Vec::new();
+        for &index in among {
+            let found = self.loaded[index].module.find(&name, |_| true);
+            kinds.extend(found.iter().map(|symbol| symbol.kind));
+        }
+        if kinds.contains(&SymbolKind::Undefined) {
             return ResolveError::NotLoaded { name };
         }
-        if any(|kind| kind.is_data() || kind == SymbolKind::Absolute) {
+        if kinds
+            .iter()
+            .any(|kind| kind.is_data() || *kind == SymbolKind::Absolute)
+        {
             return ResolveError::NotCode { name };
         }
         let tables = among
