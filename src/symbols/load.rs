@@ -225,18 +225,24 @@ fn read_needs(bytes: &[u8], strings: &[u8], names: &mut HashMap<u16, String>) {
 }
 
 fn append(table: &mut SymbolTable, elf: &Elf, raw: RawTable, versions: &HashMap<u16, String>) {
-    let symbols = pod_slice::<Sym64<LE>>(&raw.symbols).iter().enumerate();
-    let taken = symbols.skip(1).filter_map(|(index, symbol)| {
-        let taken = take(elf, symbol, &raw)?;
-        Some((index, taken))
-    });
-    let mut taken: Vec<(usize, Symbol)> = taken.collect();
-    if !table.symbols.is_empty() {
-        leave_out_known(table, &raw.strings, &mut taken);
-    }
+    let known = Known::of(table);
     let mut numbers: HashMap<u16, u16> = HashMap::new();
-    for (index, symbol) in &mut taken {
-        let version = u16_at(&raw.versions, *index * 2).unwrap_or(0);
+    let symbols = pod_slice::<Sym64<LE>>(&raw.symbols);
+    // Of a second table little is left.
+    let room = if table.symbols.is_empty() {
+        symbols.len()
+    } else {
+        0
+    };
+    let mut taken = Vec::with_capacity(room);
+    for (index, symbol) in symbols.iter().enumerate().skip(1) {
+        let Some(mut symbol) = take(elf, symbol, &raw) else {
+            continue;
+        };
+        if known.holds(table, &symbol, &raw.strings) {
+            continue;
+        }
+        let version = u16_at(&raw.versions, index * 2).unwrap_or(0);
         if let Some(name) = versions.get(&(version & !HIDDEN)) {
             symbol.version = *numbers.entry(version & !HIDDEN).or_insert_with(|| {
                 table.versions.push(name.clone());
@@ -244,15 +250,18 @@ fn append(table: &mut SymbolTable, elf: &Elf, raw: RawTable, versions: &HashMap<
             });
             symbol.hidden_version = version & HIDDEN != 0;
         }
+        taken.push(symbol);
     }
     add_names(table, raw.strings, &mut taken);
-    table
-        .symbols
-        .extend(taken.into_iter().map(|(_, symbol)| symbol));
+    if table.symbols.is_empty() {
+        table.symbols = taken;
+    } else {
+        table.symbols.append(&mut taken);
+    }
 }
 
 /// Moves the names of one string table into the module's.
-fn add_names(table: &mut SymbolTable, strings: Vec<u8>, taken: &mut Vec<(usize, Symbol)>) {
+fn add_names(table: &mut SymbolTable, strings: Vec<u8>, taken: &mut Vec<Symbol>) {
     if table.names.is_empty() {
         table.names = strings;
         // The first byte of a string table is NUL; make it so, that every name has one before it.
@@ -265,7 +274,7 @@ fn add_names(table: &mut SymbolTable, strings: Vec<u8>, taken: &mut Vec<(usize, 
     table.names.push(0);
     // Few are left of a table that repeats the other: then only their names are taken.
     let mut few = Vec::new();
-    for (_, symbol) in taken.iter() {
+    for symbol in taken.iter() {
         few.extend_from_slice(string_bytes(&strings, symbol.name));
         few.push(0);
         if few.len() >= strings.len() {
@@ -275,7 +284,7 @@ fn add_names(table: &mut SymbolTable, strings: Vec<u8>, taken: &mut Vec<(usize, 
     let base = table.names.len() as u32;
     if few.len() >= strings.len() {
         table.names.extend_from_slice(&strings);
-        taken.retain_mut(|(_, symbol)| match base.checked_add(symbol.name) {
+        taken.retain_mut(|symbol| match base.checked_add(symbol.name) {
             Some(name) => {
                 symbol.name = name;
                 true
@@ -285,7 +294,7 @@ fn add_names(table: &mut SymbolTable, strings: Vec<u8>, taken: &mut Vec<(usize, 
         return;
     }
     let mut at = base;
-    for (_, symbol) in taken.iter_mut() {
+    for symbol in taken.iter_mut() {
         let length = string_bytes(&strings, symbol.name).len() as u32;
         symbol.name = at;
         at += length + 1;
@@ -293,39 +302,60 @@ fn add_names(table: &mut SymbolTable, strings: Vec<u8>, taken: &mut Vec<(usize, 
     table.names.extend_from_slice(&few);
 }
 
-/// The second table is mostly a part of the first: what it repeats is left out.
+/// The symbols of the first table by address: the second table is mostly a part of it.
 ///
-/// Both are sorted by address and gone through side by side; a look-up for each symbol would miss
-/// the processor's caches a dozen times.
-fn leave_out_known(table: &SymbolTable, strings: &[u8], taken: &mut Vec<(usize, Symbol)>) {
-    let visible = table.symbols.iter().enumerate();
-    let visible = visible.filter(|(_, symbol)| symbol.binding != Binding::Local);
-    let mut known: Vec<(u64, u32)> = visible
-        .map(|(index, symbol)| (symbol.address, index as u32))
-        .collect();
-    known.sort_unstable();
-    let addresses = taken.iter().enumerate();
-    let mut offered: Vec<(u64, u32)> = addresses
-        .map(|(index, (_, symbol))| (symbol.address, index as u32))
-        .collect();
-    offered.sort_unstable();
-    let mut repeats = vec![false; taken.len()];
-    let mut first = 0;
-    for (address, index) in offered {
-        while known.get(first).is_some_and(|(other, _)| *other < address) {
-            first += 1;
+/// A hash table of chains, in six bytes a symbol or so: half a million look-ups in a sorted list
+/// miss the processor's caches a dozen times each, and fresh memory is not free either.
+struct Known {
+    /// The last symbol of each hash, counted from 1.
+    heads: Vec<u32>,
+    /// The one before each symbol, of the same hash.
+    before: Vec<u32>,
+    shift: u32,
+}
+
+impl Known {
+    fn of(table: &SymbolTable) -> Known {
+        let count = table.symbols.len();
+        let slots = count.next_power_of_two().max(2);
+        let mut known = Known {
+            heads: vec![0; slots],
+            before: vec![0; count],
+            shift: 64 - slots.trailing_zeros(),
+        };
+        for (index, symbol) in table.symbols.iter().enumerate() {
+            if symbol.binding != Binding::Local {
+                let slot = known.slot(symbol.address);
+                known.before[index] = std::mem::replace(&mut known.heads[slot], index as u32 + 1);
+            }
         }
-        let same = known[first..].iter();
-        let same = same.take_while(|(other, _)| *other == address);
-        let symbol = &taken[index as usize].1;
-        // Undefined symbols all have the address 0, and a hostile file may put every symbol there: then doubles stay.
-        repeats[index as usize] = same.take(256).any(|(_, other)| {
-            let other = &table.symbols[*other as usize];
-            other.kind == symbol.kind && is_named(table, other, string_bytes(strings, symbol.name))
-        });
+        known
     }
-    let mut repeats = repeats.into_iter();
-    taken.retain(|_| repeats.next() != Some(true));
+
+    fn slot(&self, address: u64) -> usize {
+        // Fibonacci hashing: neighbours come to lie apart.
+        (address.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> self.shift) as usize
+    }
+
+    fn holds(&self, table: &SymbolTable, symbol: &Symbol, strings: &[u8]) -> bool {
+        let mut at = self.heads[self.slot(symbol.address)];
+        let mut name = None;
+        // Undefined symbols all have the address 0, and a hostile file may put every symbol there: then doubles stay.
+        for _ in 0..256 {
+            let Some(index) = at.checked_sub(1).map(|index| index as usize) else {
+                return false;
+            };
+            let other = &table.symbols[index];
+            if other.address == symbol.address && other.kind == symbol.kind {
+                let name = name.get_or_insert_with(|| string_bytes(strings, symbol.name));
+                if is_named(table, other, name) {
+                    return true;
+                }
+            }
+            at = self.before[index];
+        }
+        false
+    }
 }
 
 /// Whether that is the symbol's name, a version behind it or not.

@@ -14,7 +14,9 @@ mod module;
 mod modules;
 mod name;
 mod nearest;
+mod place;
 mod plt;
+mod resolve;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -26,5 +28,6 @@ pub use elf::{Elf, ElfError, Section, Segment};
 pub use location::Location;
 pub use maps::{Backing, Mapping, parse as parse_maps};
 pub use module::{Module, ModuleError};
-pub use modules::{Found, Loaded, Modules, Named, Place, ReadMemory, ResolveError, Unreadable};
+pub use modules::{Loaded, Modules, ReadMemory, Unreadable};
+pub use place::{Found, Named, Place, ResolveError};
 pub use table::{Binding, Symbol, SymbolKind, SymbolTable};

@@ -37,12 +37,8 @@ impl Module {
             path: path.to_path_buf(),
             cause,
         };
-        let image = File::open(path).map_err(|error| {
-            let text = error.to_string();
-            ElfError::Io(text.split(" (os error").next().unwrap_or(&text).to_string())
-        });
-        image
-            .and_then(|file| Module::read(path.to_path_buf(), Image::from_file(file)?))
+        Image::open(path)
+            .and_then(|image| Module::read(path.to_path_buf(), image))
             .map_err(cause)
     }
 

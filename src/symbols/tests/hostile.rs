@@ -166,8 +166,27 @@ fn refused_with_what_it_is() {
         Module::open(Path::new("/"))
             .unwrap_err()
             .to_string()
-            .contains("is a directory")
+            .contains("Is a directory")
     );
+}
+
+#[test]
+fn what_is_no_file_is_refused_at_once() {
+    let fifo = std::env::temp_dir().join(format!("trapline-{}-fifo", std::process::id()));
+    nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    let started = Instant::now();
+    for (path, text) in [
+        (fifo.as_path(), "not a regular file"),
+        (Path::new("/dev/zero"), "not a regular file"),
+        (Path::new("/dev/tty"), ""),
+        (Path::new("/proc/self/maps"), "not an ELF file"),
+        (Path::new("/tmp"), "Is a directory"),
+    ] {
+        let error = Module::open(path).unwrap_err().to_string();
+        assert!(error.ends_with(text) && !error.contains('\n'), "{error}");
+    }
+    std::fs::remove_file(&fifo).unwrap();
+    assert!(started.elapsed() < Duration::from_secs(5));
 }
 
 #[test]
