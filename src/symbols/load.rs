@@ -9,7 +9,7 @@ use super::elf::{Elf, ElfError, Image, Section, dynamic_entries, pod_slice};
 use super::table::{Binding, NAME_LIMIT, Origin, Symbol, SymbolKind, SymbolTable};
 
 const SHT_SYMTAB: u32 = 2;
-const SHT_RELA: u32 = 4;
+pub(super) const SHT_RELA: u32 = 4;
 const SHT_DYNSYM: u32 = 11;
 const SHT_NOBITS: u32 = 8;
 const SHT_VERDEF: u32 = 0x6fff_fffd;
@@ -56,7 +56,11 @@ pub fn load(image: &Image, elf: &Elf) -> Result<SymbolTable, ElfError> {
     Ok(table)
 }
 
-fn read_section(image: &Image, section: &Section, what: &'static str) -> Result<Vec<u8>, ElfError> {
+pub(super) fn read_section(
+    image: &Image,
+    section: &Section,
+    what: &'static str,
+) -> Result<Vec<u8>, ElfError> {
     match section.kind {
         SHT_NOBITS => Ok(Vec::new()),
         _ => image.read(section.offset, section.size, what),

@@ -6,6 +6,7 @@
 mod auxv;
 mod demangle;
 mod elf;
+mod ifunc;
 mod load;
 mod location;
 mod lookup;

@@ -2,12 +2,12 @@
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::demangle;
 use super::elf::{Elf, ElfError, Image, Section};
 use super::table::{Symbol, SymbolKind, SymbolTable};
-use super::{load, plt};
+use super::{ifunc, load, plt};
 use crate::arch::FileAddress;
 
 /// A file that cannot be used, and why.
@@ -28,6 +28,7 @@ pub struct Module {
     elf: Elf,
     table: SymbolTable,
     plt: Vec<(u64, u64)>,
+    indirect: OnceLock<Vec<(u64, u64)>>,
 }
 
 impl Module {
@@ -72,6 +73,7 @@ impl Module {
             elf,
             table,
             plt,
+            indirect: OnceLock::new(),
         })
     }
 
@@ -114,6 +116,12 @@ impl Module {
         self.plt
             .iter()
             .any(|(start, end)| (*start..*end).contains(&address.0))
+    }
+
+    /// The pointers that the resolvers of indirect functions fill, with the resolvers: file addresses.
+    pub(super) fn indirect_pointers(&self) -> &[(u64, u64)] {
+        self.indirect
+            .get_or_init(|| ifunc::pointers(&self.image, &self.elf))
     }
 
     /// The section that holds a file address.

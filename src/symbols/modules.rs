@@ -1,10 +1,12 @@
 //! The modules of one process, or of one program that does not run yet: where they are, addresses to names.
 
+use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::elf::{ElfError, open_file};
+use super::ifunc;
 use super::maps::{Backing, Mapping};
 use super::module::{Module, ModuleError};
 use super::place::{Found, Named};
@@ -32,6 +34,8 @@ pub struct Loaded {
     pub main: bool,
     /// Device and inode of the mapping, `None` before the program runs and for the vDSO.
     identity: Option<((u32, u32), u64)>,
+    /// Resolvers of indirect functions, and what their pointers held at the time of the scan.
+    pub(super) chosen: HashMap<u64, u64>,
 }
 
 impl Loaded {
@@ -93,6 +97,7 @@ impl Modules {
             path,
             main: true,
             identity: None,
+            chosen: HashMap::new(),
         };
         Modules {
             loaded: vec![main],
@@ -123,6 +128,9 @@ impl Modules {
                 Backing::Special(name) if name == "[vdso]" => modules.take_vdso(map, read, before),
                 _ => {}
             }
+        }
+        for loaded in &mut modules.loaded {
+            loaded.chosen = ifunc::chosen(&loaded.module, loaded.bias, read);
         }
         modules.loaded.sort_by_key(|loaded| !loaded.main);
         modules
@@ -167,6 +175,7 @@ impl Modules {
                         path: path.to_path_buf(),
                         main,
                         identity,
+                        chosen: HashMap::new(),
                     });
                 }
             }
@@ -198,6 +207,7 @@ impl Modules {
                 path,
                 main: false,
                 identity: None,
+                chosen: HashMap::new(),
             });
         }
     }

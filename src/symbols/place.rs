@@ -19,7 +19,7 @@ pub struct Place {
     pub name: String,
     /// The demangled name, as gdb prints it in banners.
     pub display: String,
-    /// What the symbol is. An [`SymbolKind::Ifunc`] place is the resolver, not the function.
+    /// What the symbol is. A place by name is never a resolver ([`SymbolKind::Ifunc`]); one by address can be.
     pub kind: SymbolKind,
 }
 
@@ -66,11 +66,14 @@ pub enum ResolveError {
         /// Names like it, the nearest first, at most five.
         nearest: Vec<String>,
     },
-    /// The name belongs to something that is no code.
+    /// The name belongs to something that is no code, or to an indirect function of which nothing
+    /// says where its implementation is.
     #[error("Function \"{name}\" not defined.")]
     NotCode {
         /// The name as written.
         name: String,
+        /// For an indirect function: symbols that may be its implementations.
+        indirect: Option<Vec<String>>,
     },
     /// A module imports it, and no loaded module defines it.
     #[error("Function \"{name}\" not defined.")]
@@ -124,8 +127,22 @@ impl ResolveError {
             ResolveError::NoFunction { nearest, .. } | ResolveError::NoModule { nearest, .. } => {
                 (!nearest.is_empty()).then(|| format!("The nearest: {}.", nearest.join(", ")))
             }
-            ResolveError::NotCode { name } => {
-                Some(format!("\"{name}\" is a variable, not a function."))
+            ResolveError::NotCode {
+                name,
+                indirect: None,
+            } => Some(format!("\"{name}\" is a variable, not a function.")),
+            ResolveError::NotCode {
+                name,
+                indirect: Some(others),
+            } => {
+                let choice = if others.is_empty() {
+                    "its address as *ADDRESS".to_string()
+                } else {
+                    format!("one of {}", others.join(", "))
+                };
+                Some(format!(
+                    "\"{name}\" is an indirect function whose implementation is chosen at run time; use {choice}."
+                ))
             }
             ResolveError::NotLoaded { name } => Some(format!(
                 "\"{name}\" is imported from a shared library that is not loaded yet."

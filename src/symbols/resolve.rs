@@ -6,7 +6,7 @@ use super::location::Location;
 use super::modules::{Loaded, Modules};
 use super::place::{Place, ResolveError};
 use super::table::{Symbol, SymbolKind};
-use super::{lookup, nearest};
+use super::{ifunc, lookup, nearest};
 use crate::arch::FileAddress;
 
 impl Modules {
@@ -71,8 +71,61 @@ impl Modules {
             {
                 continue;
             }
-            places.push(self.place(index, symbol, address));
+            if symbol.kind == SymbolKind::Ifunc {
+                self.implementations(index, symbol, places);
+            } else {
+                places.push(self.place(index, symbol, address));
+            }
         }
+    }
+
+    /// Where the calls of an indirect function end: the implementation that the process has chosen,
+    /// or all that it may choose.
+    fn implementations(&self, index: usize, resolver: &Symbol, places: &mut Vec<Place>) {
+        let loaded = &self.loaded[index];
+        let chosen = loaded.chosen.get(&resolver.address);
+        let chosen = chosen.and_then(|runtime| self.place_of(*runtime));
+        let found = match chosen.filter(|place| place.kind != SymbolKind::Ifunc) {
+            Some(place) => vec![place],
+            None => ifunc::choices(&loaded.module, resolver)
+                .into_iter()
+                .filter_map(|address| self.place_at(index, address, address.0).ok())
+                .collect(),
+        };
+        for mut place in found {
+            let known =
+                |other: &Place| other.module == place.module && other.address == place.address;
+            if places.iter().any(known) {
+                continue;
+            }
+            // Symbols of implementations are local, and stripped ones are usual.
+            if place.function.0 != place.address {
+                let table = loaded.module.symbols();
+                place.function = (place.address, 0);
+                place.name = table.linkage_name(resolver).into_owned();
+                place.display = table.display_name(resolver);
+            }
+            place.kind = SymbolKind::Function;
+            places.push(place);
+        }
+    }
+
+    /// Functions whose names say that they implement an indirect one: `__strlen_avx2`.
+    fn named_like(&self, among: &[usize], name: &str) -> Vec<String> {
+        const MOST: usize = 8;
+        let (own, clones) = (format!("__{name}_"), format!("{name}."));
+        let tables = among
+            .iter()
+            .map(|&index| self.loaded[index].module.symbols());
+        let names = tables.flat_map(|table| {
+            let code = table.all().iter().filter(|symbol| symbol.kind.is_code());
+            code.map(|symbol| table.linkage_name(symbol))
+        });
+        names
+            .filter(|other| other.starts_with(&own) || other.starts_with(&clones))
+            .take(MOST)
+            .map(|name| name.into_owned())
+            .collect()
     }
 
     fn place(&self, index: usize, symbol: &Symbol, address: FileAddress) -> Place {
@@ -188,6 +241,10 @@ impl Modules {
             let found = self.loaded[index].module.find(&name, |_| true);
             kinds.extend(found.iter().map(|symbol| symbol.kind));
         }
+        if kinds.contains(&SymbolKind::Ifunc) {
+            let indirect = Some(self.named_like(among, &name));
+            return ResolveError::NotCode { name, indirect };
+        }
         if kinds.contains(&SymbolKind::Undefined) {
             return ResolveError::NotLoaded { name };
         }
@@ -195,7 +252,10 @@ impl Modules {
             .iter()
             .any(|kind| kind.is_data() || *kind == SymbolKind::Absolute)
         {
-            return ResolveError::NotCode { name };
+            return ResolveError::NotCode {
+                name,
+                indirect: None,
+            };
         }
         let tables = among
             .iter()

@@ -67,7 +67,10 @@ fn errors_name_the_cure() {
     );
     assert_eq!(
         resolve(&modules, "gl").unwrap_err(),
-        ResolveError::NotCode { name: "gl".into() }
+        ResolveError::NotCode {
+            name: "gl".into(),
+            indirect: None
+        }
     );
     assert!(matches!(
         resolve(&modules, "libnone.so:f"),
@@ -239,4 +242,44 @@ fn large_libraries_quickly() {
         nearest.elapsed(),
         error.hint(),
     );
+}
+
+/// gdb breaks where the calls of an indirect function come, once the process has chosen.
+#[test]
+fn indirect_functions_are_their_implementations() {
+    let Some(program) = build("wait.c", "wait-indirect", &["-O1"]) else {
+        return;
+    };
+    let running = run(&program);
+    let modules = scan(&running, &Modules::default());
+    let Some(libc) = modules
+        .loaded()
+        .iter()
+        .position(|loaded| loaded.name().starts_with("libc.so"))
+    else {
+        return;
+    };
+    let module = &modules.loaded()[libc].module;
+    let resolvers: Vec<u64> = module
+        .find("strlen", SymbolKind::is_code)
+        .iter()
+        .filter(|symbol| symbol.kind == SymbolKind::Ifunc)
+        .map(|symbol| symbol.address)
+        .collect();
+    if resolvers.is_empty() {
+        eprintln!("skipped: strlen is no indirect function here");
+        return;
+    }
+    let chosen = resolve(&modules, "libc.so.6:strlen").unwrap();
+    assert_eq!(chosen.len(), 1, "{chosen:?}");
+    assert!(!resolvers.contains(&chosen[0].address.0), "{chosen:?}");
+    assert_eq!(chosen[0].kind, SymbolKind::Function);
+    // Without a process: all that there is to choose from.
+    let file = Modules::from_module(std::sync::Arc::clone(module));
+    let choices = resolve(&file, "strlen").unwrap();
+    assert!(choices.len() > 1, "{choices:?}");
+    let all = choices.iter().map(|place| place.address);
+    let all: Vec<_> = all.collect();
+    assert!(all.contains(&chosen[0].address), "{choices:?}");
+    assert!(resolvers.iter().all(|r| !all.iter().any(|a| a.0 == *r)));
 }
