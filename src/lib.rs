@@ -40,5 +40,4 @@ pub(crate) mod probe;
 pub(crate) mod record;
 pub(crate) mod repl;
 pub(crate) mod session;
-#[allow(dead_code)]
 pub(crate) mod symbols;

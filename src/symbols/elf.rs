@@ -4,8 +4,9 @@
 //! while we look at it gives an error, where a mapping would give SIGBUS. Each table is checked
 //! against the length of the file before memory is taken for it.
 
-use std::fs::File;
-use std::os::unix::fs::FileExt;
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::Path;
 use std::sync::Arc;
 
 use object::LittleEndian as LE;
@@ -68,13 +69,18 @@ pub enum Image {
 }
 
 impl Image {
+    /// Opens a file. A FIFO without a writer is refused like every other thing that is no file, not waited for.
+    pub fn open(path: &Path) -> Result<Image, ElfError> {
+        Image::from_file(open_file(path).map_err(io)?)
+    }
+
     /// Takes an open file.
     pub fn from_file(file: File) -> Result<Image, ElfError> {
         let data = file.metadata().map_err(io)?;
         if !data.is_file() {
             return Err(ElfError::Io(
                 if data.is_dir() {
-                    "is a directory"
+                    "Is a directory"
                 } else {
                     "not a regular file"
                 }
@@ -116,6 +122,14 @@ impl Image {
             Image::Memory(bytes) => Ok(bytes[offset as usize..end as usize].to_vec()),
         }
     }
+}
+
+/// Opens for reading whatever the path names, and waits for nothing.
+pub fn open_file(path: &Path) -> std::io::Result<File> {
+    OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY)
+        .open(path)
 }
 
 fn io(error: std::io::Error) -> ElfError {
@@ -186,8 +200,6 @@ impl Section {
 pub struct Elf {
     /// `ET_DYN`: loaded with a bias (a shared library, a position-independent program).
     pub relocatable: bool,
-    /// `e_entry`, 0 where there is none.
-    pub entry: u64,
     /// All `PT_LOAD`, in the file's order.
     pub segments: Vec<Segment>,
     /// All sections, index as in `st_shndx`; empty where they were stripped.
@@ -207,7 +219,6 @@ impl Elf {
         let section_zero = read_section_zero(image, &header)?;
         let mut elf = Elf {
             relocatable: header.e_type.get(LE) == elf::ET_DYN,
-            entry: header.e_entry.get(LE),
             segments: Vec::new(),
             sections: Vec::new(),
             interpreter: None,

@@ -6,10 +6,10 @@ use object::LittleEndian as LE;
 use object::elf::{self, Rela64, Sym64};
 
 use super::elf::{Elf, ElfError, Image, Section, dynamic_entries, pod_slice};
-use super::table::{Binding, Origin, Symbol, SymbolKind, SymbolTable, unversioned};
+use super::table::{Binding, NAME_LIMIT, Origin, Symbol, SymbolKind, SymbolTable};
 
 const SHT_SYMTAB: u32 = 2;
-const SHT_RELA: u32 = 4;
+pub(super) const SHT_RELA: u32 = 4;
 const SHT_DYNSYM: u32 = 11;
 const SHT_NOBITS: u32 = 8;
 const SHT_VERDEF: u32 = 0x6fff_fffd;
@@ -40,7 +40,7 @@ struct RawTable {
 pub fn load(image: &Image, elf: &Elf) -> Result<SymbolTable, ElfError> {
     let mut table = SymbolTable::default();
     if let Some(raw) = read_table(image, elf, SHT_SYMTAB, Origin::Static)? {
-        append(&mut table, elf, &raw, &HashMap::new());
+        append(&mut table, elf, raw, &HashMap::new());
     }
     let dynamic = match read_table(image, elf, SHT_DYNSYM, Origin::Dynamic)? {
         None if elf.sections.is_empty() => read_dynamic(image, elf)?,
@@ -48,7 +48,7 @@ pub fn load(image: &Image, elf: &Elf) -> Result<SymbolTable, ElfError> {
     };
     if let Some(raw) = dynamic {
         let versions = read_version_names(image, elf, &raw.strings)?;
-        append(&mut table, elf, &raw, &versions);
+        append(&mut table, elf, raw, &versions);
     }
     table.names.push(0);
     super::plt::name_stubs(image, elf, &mut table);
@@ -56,7 +56,11 @@ pub fn load(image: &Image, elf: &Elf) -> Result<SymbolTable, ElfError> {
     Ok(table)
 }
 
-fn read_section(image: &Image, section: &Section, what: &'static str) -> Result<Vec<u8>, ElfError> {
+pub(super) fn read_section(
+    image: &Image,
+    section: &Section,
+    what: &'static str,
+) -> Result<Vec<u8>, ElfError> {
     match section.kind {
         SHT_NOBITS => Ok(Vec::new()),
         _ => image.read(section.offset, section.size, what),
@@ -224,62 +228,156 @@ fn read_needs(bytes: &[u8], strings: &[u8], names: &mut HashMap<u16, String>) {
     }
 }
 
-fn append(table: &mut SymbolTable, elf: &Elf, raw: &RawTable, versions: &HashMap<u16, String>) {
-    // The first byte of a string table is NUL; make it so, that names cannot run from one table into the next.
-    table.names.push(0);
-    let base = table.names.len() as u32;
-    table.names.extend_from_slice(&raw.strings);
-    let known = known_addresses(table, raw.origin);
+fn append(table: &mut SymbolTable, elf: &Elf, raw: RawTable, versions: &HashMap<u16, String>) {
+    let known = Known::of(table);
     let mut numbers: HashMap<u16, u16> = HashMap::new();
     let symbols = pod_slice::<Sym64<LE>>(&raw.symbols);
-    table.symbols.reserve(symbols.len());
+    // Of a second table little is left.
+    let room = if table.symbols.is_empty() {
+        symbols.len()
+    } else {
+        0
+    };
+    let mut taken = Vec::with_capacity(room);
     for (index, symbol) in symbols.iter().enumerate().skip(1) {
-        let Some(mut taken) = take(elf, symbol, base, raw) else {
+        let Some(mut symbol) = take(elf, symbol, &raw) else {
             continue;
         };
-        if is_known(table, &known, &taken) {
+        if known.holds(table, &symbol, &raw.strings) {
             continue;
         }
         let version = u16_at(&raw.versions, index * 2).unwrap_or(0);
         if let Some(name) = versions.get(&(version & !HIDDEN)) {
-            taken.version = *numbers.entry(version & !HIDDEN).or_insert_with(|| {
+            symbol.version = *numbers.entry(version & !HIDDEN).or_insert_with(|| {
                 table.versions.push(name.clone());
                 u16::try_from(table.versions.len()).unwrap_or(0)
             });
-            taken.hidden_version = version & HIDDEN != 0;
+            symbol.hidden_version = version & HIDDEN != 0;
         }
-        table.symbols.push(taken);
+        taken.push(symbol);
+    }
+    add_names(table, raw.strings, &mut taken);
+    if table.symbols.is_empty() {
+        table.symbols = taken;
+    } else {
+        table.symbols.append(&mut taken);
     }
 }
 
-/// The symbols of the first table, sorted by address: the second table is mostly a part of it.
-fn known_addresses(table: &SymbolTable, origin: Origin) -> Vec<(u64, u32)> {
-    if origin == Origin::Static {
-        return Vec::new();
+/// Moves the names of one string table into the module's.
+fn add_names(table: &mut SymbolTable, strings: Vec<u8>, taken: &mut Vec<Symbol>) {
+    if table.names.is_empty() {
+        table.names = strings;
+        // The first byte of a string table is NUL; make it so, that every name has one before it.
+        match table.names.first_mut() {
+            Some(first) => *first = 0,
+            None => table.names.push(0),
+        }
+        return;
     }
-    let symbols = table.symbols.iter().enumerate();
-    let visible = symbols.filter(|(_, symbol)| symbol.binding != Binding::Local);
-    let mut known: Vec<(u64, u32)> = visible
-        .map(|(index, symbol)| (symbol.address, index as u32))
-        .collect();
-    known.sort_unstable();
-    known
+    table.names.push(0);
+    // Few are left of a table that repeats the other: then only their names are taken.
+    let mut few = Vec::new();
+    for symbol in taken.iter() {
+        few.extend_from_slice(string_bytes(&strings, symbol.name));
+        few.push(0);
+        if few.len() >= strings.len() {
+            break;
+        }
+    }
+    let base = table.names.len() as u32;
+    if few.len() >= strings.len() {
+        table.names.extend_from_slice(&strings);
+        taken.retain_mut(|symbol| match base.checked_add(symbol.name) {
+            Some(name) => {
+                symbol.name = name;
+                true
+            }
+            None => false,
+        });
+        return;
+    }
+    let mut at = base;
+    for symbol in taken.iter_mut() {
+        let length = string_bytes(&strings, symbol.name).len() as u32;
+        symbol.name = at;
+        at += length + 1;
+    }
+    table.names.extend_from_slice(&few);
 }
 
-fn is_known(table: &SymbolTable, known: &[(u64, u32)], symbol: &Symbol) -> bool {
-    let name = table.name_bytes(symbol);
-    let first = known.partition_point(|(address, _)| *address < symbol.address);
-    let same = known[first..]
-        .iter()
-        .take_while(|(address, _)| *address == symbol.address);
-    // Undefined symbols all have the address 0, and a hostile file may put every symbol there: then doubles stay.
-    same.take(256).any(|(_, index)| {
-        let other = &table.symbols[*index as usize];
-        other.kind == symbol.kind && unversioned(table.name_bytes(other), other.origin) == name
-    })
+/// The symbols of the first table by address: the second table is mostly a part of it.
+///
+/// A hash table of chains, in six bytes a symbol or so: half a million look-ups in a sorted list
+/// miss the processor's caches a dozen times each, and fresh memory is not free either.
+struct Known {
+    /// The last symbol of each hash, counted from 1.
+    heads: Vec<u32>,
+    /// The one before each symbol, of the same hash.
+    before: Vec<u32>,
+    shift: u32,
 }
 
-fn take(elf: &Elf, symbol: &Sym64<LE>, base: u32, raw: &RawTable) -> Option<Symbol> {
+impl Known {
+    fn of(table: &SymbolTable) -> Known {
+        let count = table.symbols.len();
+        let slots = count.next_power_of_two().max(2);
+        let mut known = Known {
+            heads: vec![0; slots],
+            before: vec![0; count],
+            shift: 64 - slots.trailing_zeros(),
+        };
+        for (index, symbol) in table.symbols.iter().enumerate() {
+            if symbol.binding != Binding::Local {
+                let slot = known.slot(symbol.address);
+                known.before[index] = std::mem::replace(&mut known.heads[slot], index as u32 + 1);
+            }
+        }
+        known
+    }
+
+    fn slot(&self, address: u64) -> usize {
+        // Fibonacci hashing: neighbours come to lie apart.
+        (address.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> self.shift) as usize
+    }
+
+    fn holds(&self, table: &SymbolTable, symbol: &Symbol, strings: &[u8]) -> bool {
+        let mut at = self.heads[self.slot(symbol.address)];
+        let mut name = None;
+        // Undefined symbols all have the address 0, and a hostile file may put every symbol there: then doubles stay.
+        for _ in 0..256 {
+            let Some(index) = at.checked_sub(1).map(|index| index as usize) else {
+                return false;
+            };
+            let other = &table.symbols[index];
+            if other.address == symbol.address && other.kind == symbol.kind {
+                let name = name.get_or_insert_with(|| string_bytes(strings, symbol.name));
+                if is_named(table, other, name) {
+                    return true;
+                }
+            }
+            at = self.before[index];
+        }
+        false
+    }
+}
+
+/// Whether that is the symbol's name, a version behind it or not.
+fn is_named(table: &SymbolTable, symbol: &Symbol, name: &[u8]) -> bool {
+    let own = table.names.get(symbol.name as usize..).unwrap_or_default();
+    own.strip_prefix(name)
+        .is_some_and(|rest| matches!(rest.first(), None | Some(0 | b'@')))
+}
+
+/// The string at an offset of a string table, at most [`NAME_LIMIT`].
+fn string_bytes(strings: &[u8], offset: u32) -> &[u8] {
+    let rest = strings.get(offset as usize..).unwrap_or_default();
+    let rest = &rest[..rest.len().min(NAME_LIMIT)];
+    &rest[..memchr::memchr(0, rest).unwrap_or(rest.len())]
+}
+
+/// A symbol worth having; its name is still an offset in its own string table.
+fn take(elf: &Elf, symbol: &Sym64<LE>, raw: &RawTable) -> Option<Symbol> {
     let name = symbol.st_name.get(LE);
     let first = *raw.strings.get(name as usize)?;
     let kind = symbol.st_info.0 & 0xf;
@@ -319,7 +417,7 @@ fn take(elf: &Elf, symbol: &Sym64<LE>, base: u32, raw: &RawTable) -> Option<Symb
     Some(Symbol {
         address,
         size: symbol.st_size.get(LE),
-        name: base.checked_add(name)?,
+        name,
         version: 0,
         hidden_version: false,
         section,

@@ -1,11 +1,12 @@
 //! Object files and their symbols: ELF, names, demangling, mappings, modules, places.
 //!
-//! A [`Module`] is one file; [`Modules`] are all of a process, with where they are loaded. Names go
+//! A [`module::Module`] is one file; [`Modules`] are all of a process, with where they are loaded. Names go
 //! to places with [`Modules::resolve`], addresses to names with [`Modules::symbol_at`].
 
 mod auxv;
 mod demangle;
 mod elf;
+mod ifunc;
 mod load;
 mod location;
 mod lookup;
@@ -14,7 +15,9 @@ mod module;
 mod modules;
 mod name;
 mod nearest;
+mod place;
 mod plt;
+mod resolve;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -25,5 +28,6 @@ pub use demangle::demangle;
 pub use elf::ElfError;
 pub use location::Location;
 pub use maps::parse as parse_maps;
-pub use modules::{Loaded, Modules, Named, Place, ResolveError};
+pub use modules::{Loaded, Modules};
+pub use place::{Named, Place, ResolveError};
 pub use table::SymbolKind;

@@ -2,12 +2,12 @@
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::demangle;
 use super::elf::{Elf, ElfError, Image, Section};
 use super::table::{Symbol, SymbolKind, SymbolTable};
-use super::{load, plt};
+use super::{ifunc, load, plt};
 use crate::arch::FileAddress;
 
 /// A file that cannot be used, and why.
@@ -28,6 +28,7 @@ pub struct Module {
     elf: Elf,
     table: SymbolTable,
     plt: Vec<(u64, u64)>,
+    indirect: OnceLock<Vec<(u64, u64)>>,
 }
 
 impl Module {
@@ -37,12 +38,8 @@ impl Module {
             path: path.to_path_buf(),
             cause,
         };
-        let image = File::open(path).map_err(|error| {
-            let text = error.to_string();
-            ElfError::Io(text.split(" (os error").next().unwrap_or(&text).to_string())
-        });
-        image
-            .and_then(|file| Module::read(path.to_path_buf(), Image::from_file(file)?))
+        Image::open(path)
+            .and_then(|image| Module::read(path.to_path_buf(), image))
             .map_err(cause)
     }
 
@@ -76,6 +73,7 @@ impl Module {
             elf,
             table,
             plt,
+            indirect: OnceLock::new(),
         })
     }
 
@@ -103,11 +101,6 @@ impl Module {
         ))
     }
 
-    /// The entry point, if it has one.
-    pub fn entry(&self) -> Option<FileAddress> {
-        (self.elf.entry != 0).then_some(FileAddress(self.elf.entry))
-    }
-
     /// Whether the file has DWARF sections; without them gdb marks it `(*)`.
     pub fn has_debug_info(&self) -> bool {
         self.elf.section(".debug_info").is_some()
@@ -118,6 +111,12 @@ impl Module {
         self.plt
             .iter()
             .any(|(start, end)| (*start..*end).contains(&address.0))
+    }
+
+    /// The pointers that the resolvers of indirect functions fill, with the resolvers: file addresses.
+    pub(super) fn indirect_pointers(&self) -> &[(u64, u64)] {
+        self.indirect
+            .get_or_init(|| ifunc::pointers(&self.image, &self.elf))
     }
 
     /// The section that holds a file address.

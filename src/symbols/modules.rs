@@ -1,17 +1,16 @@
-//! The modules of one process, or of one program that does not run yet: addresses to names, names to places.
+//! The modules of one process, or of one program that does not run yet: where they are, addresses to names.
 
-use std::fs::File;
+use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::elf::ElfError;
-use super::location::Location;
-use super::lookup;
+use super::elf::{ElfError, open_file};
+use super::ifunc;
 use super::maps::{Backing, Mapping};
 use super::module::{Module, ModuleError};
-use super::nearest;
-use super::table::{Symbol, SymbolKind};
+use super::place::{Found, Named};
+use super::table::{Binding, SymbolKind};
 use crate::arch::{FileAddress, LoadBias};
 
 /// Reads the target's memory: fills the buffer from the run-time address, `false` if it cannot.
@@ -35,6 +34,8 @@ pub struct Loaded {
     pub main: bool,
     /// Device and inode of the mapping, `None` before the program runs and for the vDSO.
     identity: Option<((u32, u32), u64)>,
+    /// Resolvers of indirect functions, and what their pointers held at the time of the scan.
+    pub(super) chosen: HashMap<u64, u64>,
 }
 
 impl Loaded {
@@ -74,155 +75,11 @@ pub struct Unreadable {
     pub error: ModuleError,
 }
 
-/// A function's entry, or an address in a module.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
-    /// Index into [`Modules::loaded`].
-    pub module: usize,
-    /// The file address of the place.
-    pub address: FileAddress,
-    /// The run-time address; before the program runs, the file address.
-    pub runtime: u64,
-    /// The file address where its function starts and how many bytes it has; the place itself and 0 where no symbol covers it.
-    pub function: (FileAddress, u64),
-    /// The linker's name, empty where there is none.
-    pub name: String,
-    /// The demangled name, as gdb prints it in banners.
-    pub display: String,
-    /// What the symbol is. An [`SymbolKind::Ifunc`] place is the resolver, not the function.
-    pub kind: SymbolKind,
-}
-
-/// A symbol for an expression.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
-    /// The run-time address; for thread-local data the offset in the thread's block.
-    pub address: u64,
-    /// Bytes; 0 if unknown.
-    pub size: u64,
-    /// What it is.
-    pub kind: SymbolKind,
-    /// Index into [`Modules::loaded`].
-    pub module: usize,
-}
-
-/// The name that belongs to a run-time address.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Named {
-    /// The linker's name, which `x/i` prints (gdb's `set print asm-demangle off`).
-    pub name: String,
-    /// The demangled name, which `print`, `info symbol` and banners print.
-    pub display: String,
-    /// Bytes from the symbol's address.
-    pub offset: u64,
-    /// Bytes of the symbol by the file; 0 if it does not say.
-    pub size: u64,
-    /// The section, `.text`.
-    pub section: String,
-    /// Index into [`Modules::loaded`].
-    pub module: usize,
-    /// What it is.
-    pub kind: SymbolKind,
-}
-
-/// Why a location is nowhere. `Display` is gdb's text; [`ResolveError::hint`] says more.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ResolveError {
-    /// No symbol of that name.
-    #[error("Function \"{name}\" not defined.")]
-    NoFunction {
-        /// The name as written.
-        name: String,
-        /// Names like it, the nearest first, at most five.
-        nearest: Vec<String>,
-    },
-    /// The name belongs to something that is no code.
-    #[error("Function \"{name}\" not defined.")]
-    NotCode {
-        /// The name as written.
-        name: String,
-    },
-    /// A module imports it, and no loaded module defines it.
-    #[error("Function \"{name}\" not defined.")]
-    NotLoaded {
-        /// The name as written.
-        name: String,
-    },
-    /// No loaded module of that name.
-    #[error("No shared library or program \"{name}\" is loaded.")]
-    NoModule {
-        /// The name as written.
-        name: String,
-        /// Loaded modules of a similar name.
-        nearest: Vec<String>,
-    },
-    /// The module is loaded but its file cannot be read.
-    #[error("{0}")]
-    Module(ModuleError),
-    /// The address is no code of the module.
-    #[error("{address:#x} is no address of code in {module}.")]
-    OutsideCode {
-        /// The module's path.
-        module: String,
-        /// The address or offset as written.
-        address: u64,
-        /// Start and end of the module's executable parts, in the same unit.
-        code: Vec<(u64, u64)>,
-    },
-    /// The address lies in a stub that leads to another module.
-    #[error("{address:#x} is a stub of the procedure linkage table of {module}.")]
-    InPlt {
-        /// The module's path.
-        module: String,
-        /// The file address.
-        address: u64,
-        /// The function that the stub leads to.
-        function: Option<String>,
-    },
-    /// A source line.
-    #[error("No symbol table is loaded.  Use the \"file\" command.")]
-    NoLines {
-        /// The text as written.
-        text: String,
-    },
-}
-
-impl ResolveError {
-    /// What else there is to say: the nearest names, the cure.
-    pub fn hint(&self) -> Option<String> {
-        match self {
-            ResolveError::NoFunction { nearest, .. } | ResolveError::NoModule { nearest, .. } => {
-                (!nearest.is_empty()).then(|| format!("The nearest: {}.", nearest.join(", ")))
-            }
-            ResolveError::NotCode { name } => {
-                Some(format!("\"{name}\" is a variable, not a function."))
-            }
-            ResolveError::NotLoaded { name } => Some(format!(
-                "\"{name}\" is imported from a shared library that is not loaded yet."
-            )),
-            ResolveError::OutsideCode { code, .. } => {
-                let ranges: Vec<String> = code
-                    .iter()
-                    .map(|(start, end)| format!("{start:#x}-{end:#x}"))
-                    .collect();
-                (!ranges.is_empty()).then(|| format!("Its code is {}.", ranges.join(", ")))
-            }
-            ResolveError::InPlt { function, .. } => function
-                .as_ref()
-                .map(|function| format!("Use the function itself: {function}.")),
-            ResolveError::NoLines { text } => Some(format!(
-                "\"{text}\" is a source line, and line information is not read; use a function or *ADDRESS."
-            )),
-            ResolveError::Module(_) => None,
-        }
-    }
-}
-
 /// All modules of a process.
 #[derive(Debug, Clone, Default)]
 pub struct Modules {
-    loaded: Vec<Loaded>,
-    unreadable: Vec<Unreadable>,
+    pub(super) loaded: Vec<Loaded>,
+    pub(super) unreadable: Vec<Unreadable>,
 }
 
 impl Modules {
@@ -240,6 +97,7 @@ impl Modules {
             path,
             main: true,
             identity: None,
+            chosen: HashMap::new(),
         };
         Modules {
             loaded: vec![main],
@@ -270,6 +128,9 @@ impl Modules {
                 Backing::Special(name) if name == "[vdso]" => modules.take_vdso(map, read, before),
                 _ => {}
             }
+        }
+        for loaded in &mut modules.loaded {
+            loaded.chosen = ifunc::chosen(&loaded.module, loaded.bias, read);
         }
         modules.loaded.sort_by_key(|loaded| !loaded.main);
         modules
@@ -314,6 +175,7 @@ impl Modules {
                         path: path.to_path_buf(),
                         main,
                         identity,
+                        chosen: HashMap::new(),
                     });
                 }
             }
@@ -345,6 +207,7 @@ impl Modules {
                 path,
                 main: false,
                 identity: None,
+                chosen: HashMap::new(),
             });
         }
     }
@@ -402,7 +265,7 @@ impl Modules {
             // A global one before a file's own.
             let symbol = found
                 .iter()
-                .find(|symbol| symbol.binding != super::table::Binding::Local)
+                .find(|symbol| symbol.binding != Binding::Local)
                 .or(found.first())?;
             let address = match symbol.kind {
                 SymbolKind::ThreadLocal | SymbolKind::Absolute => symbol.address,
@@ -416,234 +279,6 @@ impl Modules {
             })
         })
     }
-
-    /// Every place that a location means.
-    pub fn resolve(&self, location: &Location) -> Result<Vec<Place>, ResolveError> {
-        match location {
-            Location::Function { module, name } => self.resolve_function(module.as_deref(), name),
-            Location::Address { module, address } => {
-                let index = self.named(module)?[0];
-                Ok(vec![self.place_at(
-                    index,
-                    FileAddress(*address),
-                    *address,
-                )?])
-            }
-            Location::Offset { module, offset } => {
-                let index = self.named(module)?[0];
-                let address = self.loaded[index].module.elf().address_of(*offset);
-                let address = address.ok_or_else(|| self.outside(index, *offset))?;
-                Ok(vec![self.place_at(index, FileAddress(address), *offset)?])
-            }
-            Location::Line { text } => Err(ResolveError::NoLines { text: text.clone() }),
-        }
-    }
-
-    fn resolve_function(
-        &self,
-        module: Option<&str>,
-        name: &str,
-    ) -> Result<Vec<Place>, ResolveError> {
-        let among = match module {
-            Some(module) => self.named(module)?,
-            None => (0..self.loaded.len()).collect(),
-        };
-        let mut places = Vec::new();
-        for &index in &among {
-            self.places_in(index, name, &mut places);
-        }
-        if places.is_empty() {
-            Err(self.no_function(&among, name))
-        } else {
-            Ok(places)
-        }
-    }
-
-    fn places_in(&self, index: usize, name: &str, places: &mut Vec<Place>) {
-        let loaded = &self.loaded[index];
-        let module = &loaded.module;
-        let table = module.symbols();
-        for symbol in module.find(name, SymbolKind::is_code) {
-            let address = FileAddress(symbol.address);
-            let linkage = table.linkage_name(symbol);
-            let exactly = linkage == name;
-            if module.in_plt(address)
-                || !exactly && (lookup::is_cold(&linkage) || module.is_passing_thunk(symbol))
-            {
-                continue;
-            }
-            if places
-                .iter()
-                .any(|place| place.module == index && place.address == address)
-            {
-                continue;
-            }
-            places.push(self.place(index, symbol, address));
-        }
-    }
-
-    fn place(&self, index: usize, symbol: &Symbol, address: FileAddress) -> Place {
-        let loaded = &self.loaded[index];
-        let table = loaded.module.symbols();
-        Place {
-            module: index,
-            address,
-            runtime: address.runtime(loaded.bias),
-            function: (
-                FileAddress(symbol.address),
-                table.extent(symbol, loaded.module.elf()),
-            ),
-            name: table.linkage_name(symbol).into_owned(),
-            display: table.display_name(symbol),
-            kind: symbol.kind,
-        }
-    }
-
-    /// The place of a run-time address: for `*EXPR`. `None` outside of every module's code.
-    pub fn place_of(&self, address: u64) -> Option<Place> {
-        let index = self.module_at(address)?;
-        let file = self.loaded[index].bias.file(address);
-        self.place_at(index, file, address).ok()
-    }
-
-    fn place_at(
-        &self,
-        index: usize,
-        address: FileAddress,
-        written: u64,
-    ) -> Result<Place, ResolveError> {
-        let loaded = &self.loaded[index];
-        let module = &loaded.module;
-        if !module.elf().is_code(address.0) {
-            return Err(self.outside(index, written));
-        }
-        if module.in_plt(address) {
-            let function = module
-                .symbol_at(address)
-                .map(|(symbol, _)| module.symbols().display_name(symbol));
-            let function = function.and_then(|name| name.strip_suffix("@plt").map(str::to_string));
-            return Err(ResolveError::InPlt {
-                module: loaded.path.display().to_string(),
-                address: address.0,
-                function,
-            });
-        }
-        Ok(match module.symbol_at(address) {
-            Some((symbol, _)) => self.place(index, symbol, address),
-            None => Place {
-                module: index,
-                address,
-                runtime: address.runtime(loaded.bias),
-                function: (address, 0),
-                name: String::new(),
-                display: String::new(),
-                kind: SymbolKind::Label,
-            },
-        })
-    }
-
-    fn outside(&self, index: usize, written: u64) -> ResolveError {
-        let loaded = &self.loaded[index];
-        let segments = &loaded.module.elf().segments;
-        let code = segments.iter().filter(|segment| segment.executable);
-        ResolveError::OutsideCode {
-            module: loaded.path.display().to_string(),
-            address: written,
-            code: code
-                .map(|segment| {
-                    (
-                        segment.address,
-                        segment.address.saturating_add(segment.memory_size),
-                    )
-                })
-                .collect(),
-        }
-    }
-
-    /// The modules that a written name means: the whole path, the file's name, or that without a
-    /// version or without `.so`. At least one.
-    fn named(&self, name: &str) -> Result<Vec<usize>, ResolveError> {
-        for fits in [same_path, same_file, same_library, same_stem] {
-            let found: Vec<usize> = (0..self.loaded.len())
-                .filter(|&index| fits(&self.loaded[index].path, name))
-                .collect();
-            if !found.is_empty() {
-                return Ok(found);
-            }
-        }
-        for unreadable in &self.unreadable {
-            let path = &unreadable.error.path;
-            if [same_path, same_file, same_library, same_stem]
-                .iter()
-                .any(|fits| fits(path, name))
-            {
-                return Err(ResolveError::Module(unreadable.error.clone()));
-            }
-        }
-        let names: Vec<String> = self.loaded.iter().map(Loaded::name).collect();
-        let nearest = nearest::nearest(name, names.iter().map(String::as_str));
-        Err(ResolveError::NoModule {
-            name: name.to_string(),
-            nearest,
-        })
-    }
-
-    fn no_function(&self, among: &[usize], name: &str) -> ResolveError {
-        let name = name.to_string();
-        let any = |wanted: fn(SymbolKind) -> bool| {
-            among
-                .iter()
-                .any(|&index| !self.loaded[index].module.find(&name, wanted).is_empty())
-        };
-        if any(|kind| kind == SymbolKind::Undefined) {
-            return ResolveError::NotLoaded { name };
-        }
-        if any(|kind| kind.is_data() || kind == SymbolKind::Absolute) {
-            return ResolveError::NotCode { name };
-        }
-        let tables = among
-            .iter()
-            .map(|&index| self.loaded[index].module.symbols());
-        let nearest = nearest::functions(&name, tables);
-        ResolveError::NoFunction { name, nearest }
-    }
-}
-
-fn same_path(path: &Path, name: &str) -> bool {
-    path == Path::new(name)
-}
-
-fn file_name(path: &Path) -> &str {
-    path.file_name()
-        .and_then(|name| name.to_str())
-        .unwrap_or("")
-}
-
-fn same_file(path: &Path, name: &str) -> bool {
-    file_name(path) == name
-}
-
-/// `libc.so` for `libc.so.6`, and for `libc-2.31.so`.
-fn same_library(path: &Path, name: &str) -> bool {
-    let own = file_name(path);
-    let Some(end) = own.find(".so") else {
-        return false;
-    };
-    let unversioned = &own[..end];
-    let stem = unversioned
-        .rsplit_once('-')
-        .filter(|(_, v)| v.starts_with(|c: char| c.is_ascii_digit()))
-        .map(|(stem, _)| stem);
-    name.strip_suffix(".so")
-        .is_some_and(|name| name == unversioned || Some(name) == stem)
-        || own
-            .strip_prefix(name)
-            .is_some_and(|rest| name.contains(".so") && rest.starts_with('.'))
-}
-
-/// `libc` for `libc.so.6`.
-fn same_stem(path: &Path, name: &str) -> bool {
-    !name.is_empty() && same_library(path, &format!("{name}.so"))
 }
 
 /// What is added to the file's addresses so that the mapping's offset lies at its start.
@@ -689,7 +324,7 @@ fn open_mapped(
         vec![inside_root, mapped, program]
     };
     for candidate in candidates {
-        let opened = File::open(&candidate).and_then(|file| {
+        let opened = open_file(&candidate).and_then(|file| {
             // Inode numbers agree on every file system; device numbers do not on btrfs and overlays.
             let same = file.metadata()?.ino() == map.inode;
             if same {

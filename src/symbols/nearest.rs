@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::demangle;
 use super::name::Name;
-use super::table::SymbolTable;
+use super::table::{SymbolTable, unversioned};
 
 /// How many names a message can bear.
 const MOST: usize = 5;
@@ -15,7 +15,7 @@ const LONGEST: usize = 64;
 pub fn nearest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Vec<String> {
     let mut best = Best::new(name);
     for other in names {
-        best.offer(other, || Some(other.to_string()));
+        best.offer(other.as_bytes(), || Some(other.to_string()));
     }
     best.take()
 }
@@ -30,20 +30,20 @@ pub fn functions<'a>(name: &str, tables: impl Iterator<Item = &'a SymbolTable>) 
     let mut best = Best::new(base);
     for table in tables {
         for symbol in table.all().iter().filter(|symbol| symbol.kind.is_code()) {
-            let linkage = table.linkage_name(symbol);
-            if !demangle::is_mangled(&linkage) {
-                best.offer(&linkage, || Some(linkage.to_string()));
+            let linkage = unversioned(table.name_bytes(symbol), symbol.origin);
+            if !is_mangled(linkage) {
+                best.offer(linkage, || {
+                    std::str::from_utf8(linkage).ok().map(str::to_string)
+                });
                 continue;
             }
-            for identifier in identifiers(&linkage) {
-                if best.near(identifier).is_none() {
-                    continue;
-                }
+            for identifier in identifiers(linkage) {
                 best.offer(identifier, || {
-                    let text = demangle::demangle_for_lookup(&linkage)?;
+                    let linkage = std::str::from_utf8(linkage).ok()?;
+                    let text = demangle::demangle_for_lookup(linkage)?;
                     let full = Name::parse(&text)?;
                     // An identifier elsewhere in the name is a namespace's or a parameter's.
-                    (full.base() == identifier).then(|| path_text(&full))
+                    (full.base().as_bytes() == identifier).then(|| path_text(&full))
                 });
             }
         }
@@ -60,24 +60,29 @@ fn path_text(name: &Name) -> String {
         .join("::")
 }
 
+fn is_mangled(name: &[u8]) -> bool {
+    matches!(name, [b'_', b'Z' | b'R', ..] | [b'_', b'_', b'Z', ..])
+}
+
 /// The identifiers of a mangled name: decimal lengths with that many bytes behind them.
-fn identifiers(mangled: &str) -> impl Iterator<Item = &str> {
-    let bytes = mangled.as_bytes();
+fn identifiers(mangled: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut at = 2;
     std::iter::from_fn(move || {
-        while at < bytes.len() {
-            if !bytes[at].is_ascii_digit() {
+        while at < mangled.len() {
+            let mut length = 0;
+            let start = at;
+            while let Some(digit) = mangled.get(at).filter(|byte| byte.is_ascii_digit()) {
+                length = length * 10 + usize::from(digit - b'0');
                 at += 1;
-                continue;
+                if at - start == 6 {
+                    break;
+                }
             }
-            let digits = bytes[at..]
-                .iter()
-                .take_while(|byte| byte.is_ascii_digit())
-                .take(6)
-                .count();
-            let length: usize = mangled.get(at..at + digits)?.parse().ok()?;
-            at += digits;
-            if let Some(identifier) = mangled.get(at..at + length).filter(|text| !text.is_empty()) {
+            if at == start {
+                at += 1;
+            } else if let Some(identifier) = mangled.get(at..at + length)
+                && length > 0
+            {
                 at += length;
                 return Some(identifier);
             }
@@ -88,7 +93,8 @@ fn identifiers(mangled: &str) -> impl Iterator<Item = &str> {
 
 /// The best names so far, by distance.
 struct Best<'n> {
-    name: &'n str,
+    name: &'n [u8],
+    letters: u64,
     limit: usize,
     found: BTreeSet<(usize, String)>,
 }
@@ -102,22 +108,28 @@ impl<'n> Best<'n> {
             (name.chars().count() / 3).clamp(1, 3)
         };
         Best {
-            name,
+            name: name.as_bytes(),
+            letters: letters(name.as_bytes()),
             limit,
             found: BTreeSet::new(),
         }
     }
 
     /// The distance, if it is near enough to matter.
-    fn near(&self, other: &str) -> Option<usize> {
+    fn near(&self, other: &[u8]) -> Option<usize> {
         let limit = match self.found.last() {
             Some((worst, _)) if self.found.len() == MOST => (*worst).min(self.limit),
             _ => self.limit,
         };
-        distance(self.name, other, limit)
+        if self.name.len().abs_diff(other.len()) > limit {
+            return None;
+        }
+        // A slip takes one letter away and brings another in, at most.
+        let strange = (self.letters ^ letters(other)).count_ones() as usize;
+        (strange <= 2 * limit).then(|| distance(self.name, other, limit))?
     }
 
-    fn offer(&mut self, other: &str, text: impl FnOnce() -> Option<String>) {
+    fn offer(&mut self, other: &[u8], text: impl FnOnce() -> Option<String>) {
         let Some(distance) = self.near(other) else {
             return;
         };
@@ -134,16 +146,23 @@ impl<'n> Best<'n> {
     }
 }
 
+/// Which letters a name has, a bit for each: upper and lower case share one.
+fn letters(name: &[u8]) -> u64 {
+    name.iter().fold(0, |letters, byte| {
+        letters | 1 << (byte.to_ascii_lowercase() & 63)
+    })
+}
+
 /// The edit distance (two letters exchanged count once), if it is at most `limit`.
-fn distance(a: &str, b: &str, limit: usize) -> Option<usize> {
-    let (a, b) = (a.as_bytes(), b.as_bytes());
-    if a.len().abs_diff(b.len()) > limit || a.len() > LONGEST || b.len() > LONGEST + limit {
+fn distance(a: &[u8], b: &[u8], limit: usize) -> Option<usize> {
+    const WIDTH: usize = LONGEST + 8;
+    if a.len().abs_diff(b.len()) > limit || a.len() > LONGEST || b.len() >= WIDTH {
         return None;
     }
-    let mut before: Vec<usize> = Vec::new();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
+    let mut before = [0; WIDTH];
+    let mut row: [usize; WIDTH] = std::array::from_fn(|index| index);
     for i in 1..=a.len() {
-        let mut next = vec![i; b.len() + 1];
+        let mut next = [i; WIDTH];
         for j in 1..=b.len() {
             let same = a[i - 1].eq_ignore_ascii_case(&b[j - 1]);
             let mut cost = (row[j - 1] + usize::from(!same))
@@ -154,12 +173,16 @@ fn distance(a: &str, b: &str, limit: usize) -> Option<usize> {
             }
             next[j] = cost;
         }
-        if next.iter().min().is_some_and(|least| *least > limit) {
+        if next[..=b.len()]
+            .iter()
+            .min()
+            .is_some_and(|least| *least > limit)
+        {
             return None;
         }
         before = std::mem::replace(&mut row, next);
     }
-    row.last().copied().filter(|distance| *distance <= limit)
+    Some(row[b.len()]).filter(|distance| *distance <= limit)
 }
 
 #[cfg(test)]
@@ -168,16 +191,16 @@ mod tests {
 
     #[test]
     fn distances() {
-        assert_eq!(distance("main", "mian", 1), Some(1));
-        assert_eq!(distance("on_message", "on_mesage", 3), Some(1));
-        assert_eq!(distance("main", "printf", 3), None);
+        assert_eq!(distance(b"main", b"mian", 1), Some(1));
+        assert_eq!(distance(b"on_message", b"on_mesage", 3), Some(1));
+        assert_eq!(distance(b"main", b"printf", 3), None);
         assert_eq!(
             nearest("mian", ["main", "min", "puts", "mean"].into_iter()),
             ["main", "mean", "min"]
         );
         assert_eq!(
-            identifiers("_ZN2ns1C4funcEi").collect::<Vec<_>>(),
-            ["ns", "C", "func"]
+            identifiers(b"_ZN2ns1C4funcEi").collect::<Vec<_>>(),
+            [&b"ns"[..], b"C", b"func"]
         );
     }
 }

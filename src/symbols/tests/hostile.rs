@@ -16,7 +16,7 @@ use crate::symbols::{Location, Modules, SymbolKind};
 fn exercise(bytes: Vec<u8>) -> Result<(), String> {
     let module =
         Module::from_memory(Path::new("hostile"), bytes).map_err(|error| error.to_string())?;
-    let _ = (module.text(), module.entry(), module.has_debug_info());
+    let _ = (module.text(), module.has_debug_info());
     let addresses: Vec<u64> = module
         .symbols()
         .all()
@@ -167,8 +167,27 @@ fn refused_with_what_it_is() {
         Module::open(Path::new("/"))
             .unwrap_err()
             .to_string()
-            .contains("is a directory")
+            .contains("Is a directory")
     );
+}
+
+#[test]
+fn what_is_no_file_is_refused_at_once() {
+    let fifo = std::env::temp_dir().join(format!("trapline-{}-fifo", std::process::id()));
+    nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    let started = Instant::now();
+    for (path, text) in [
+        (fifo.as_path(), "not a regular file"),
+        (Path::new("/dev/zero"), "not a regular file"),
+        (Path::new("/dev/tty"), ""),
+        (Path::new("/proc/self/maps"), "not an ELF file"),
+        (Path::new("/tmp"), "Is a directory"),
+    ] {
+        let error = Module::open(path).unwrap_err().to_string();
+        assert!(error.ends_with(text) && !error.contains('\n'), "{error}");
+    }
+    std::fs::remove_file(&fifo).unwrap();
+    assert!(started.elapsed() < Duration::from_secs(5));
 }
 
 #[test]

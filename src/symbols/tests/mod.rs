@@ -2,6 +2,7 @@
 
 mod gdb;
 mod hostile;
+mod large;
 mod places;
 
 use std::path::{Path, PathBuf};

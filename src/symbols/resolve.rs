@@ -1,0 +1,303 @@
+//! Locations to places, over all modules of a process.
+
+use std::path::Path;
+
+use super::location::Location;
+use super::modules::{Loaded, Modules};
+use super::place::{Place, ResolveError};
+use super::table::{Symbol, SymbolKind};
+use super::{ifunc, lookup, nearest};
+use crate::arch::FileAddress;
+
+impl Modules {
+    /// Every place that a location means.
+    pub fn resolve(&self, location: &Location) -> Result<Vec<Place>, ResolveError> {
+        match location {
+            Location::Function { module, name } => self.resolve_function(module.as_deref(), name),
+            Location::Address { module, address } => {
+                let index = self.named(module)?[0];
+                Ok(vec![self.place_at(
+                    index,
+                    FileAddress(*address),
+                    *address,
+                )?])
+            }
+            Location::Offset { module, offset } => {
+                let index = self.named(module)?[0];
+                let address = self.loaded[index].module.elf().address_of(*offset);
+                let address = address.ok_or_else(|| self.outside(index, *offset))?;
+                Ok(vec![self.place_at(index, FileAddress(address), *offset)?])
+            }
+            Location::Line { text } => Err(ResolveError::NoLines { text: text.clone() }),
+        }
+    }
+
+    fn resolve_function(
+        &self,
+        module: Option<&str>,
+        name: &str,
+    ) -> Result<Vec<Place>, ResolveError> {
+        let among = match module {
+            Some(module) => self.named(module)?,
+            None => (0..self.loaded.len()).collect(),
+        };
+        let mut places = Vec::new();
+        for &index in &among {
+            self.places_in(index, name, &mut places);
+        }
+        if places.is_empty() {
+            Err(self.no_function(&among, name))
+        } else {
+            Ok(places)
+        }
+    }
+
+    fn places_in(&self, index: usize, name: &str, places: &mut Vec<Place>) {
+        let loaded = &self.loaded[index];
+        let module = &loaded.module;
+        let table = module.symbols();
+        for symbol in module.find(name, SymbolKind::is_code) {
+            let address = FileAddress(symbol.address);
+            let linkage = table.linkage_name(symbol);
+            let exactly = linkage == name;
+            if module.in_plt(address)
+                || !exactly && (lookup::is_cold(&linkage) || module.is_passing_thunk(symbol))
+            {
+                continue;
+            }
+            if places
+                .iter()
+                .any(|place| place.module == index && place.address == address)
+            {
+                continue;
+            }
+            if symbol.kind == SymbolKind::Ifunc {
+                self.implementations(index, symbol, places);
+            } else {
+                places.push(self.place(index, symbol, address));
+            }
+        }
+    }
+
+    /// Where the calls of an indirect function end: the implementation that the process has chosen,
+    /// or all that it may choose.
+    fn implementations(&self, index: usize, resolver: &Symbol, places: &mut Vec<Place>) {
+        let loaded = &self.loaded[index];
+        let chosen = loaded.chosen.get(&resolver.address);
+        let chosen = chosen.and_then(|runtime| self.place_of(*runtime));
+        let found = match chosen.filter(|place| place.kind != SymbolKind::Ifunc) {
+            Some(place) => vec![place],
+            None => ifunc::choices(&loaded.module, resolver)
+                .into_iter()
+                .filter_map(|address| self.place_at(index, address, address.0).ok())
+                .collect(),
+        };
+        for mut place in found {
+            let known =
+                |other: &Place| other.module == place.module && other.address == place.address;
+            if places.iter().any(known) {
+                continue;
+            }
+            // Symbols of implementations are local, and stripped ones are usual.
+            if place.function.0 != place.address {
+                let table = loaded.module.symbols();
+                place.function = (place.address, 0);
+                place.name = table.linkage_name(resolver).into_owned();
+                place.display = table.display_name(resolver);
+            }
+            place.kind = SymbolKind::Function;
+            places.push(place);
+        }
+    }
+
+    /// Functions whose names say that they implement an indirect one: `__strlen_avx2`.
+    fn named_like(&self, among: &[usize], name: &str) -> Vec<String> {
+        const MOST: usize = 8;
+        let (own, clones) = (format!("__{name}_"), format!("{name}."));
+        let tables = among
+            .iter()
+            .map(|&index| self.loaded[index].module.symbols());
+        let names = tables.flat_map(|table| {
+            let code = table.all().iter().filter(|symbol| symbol.kind.is_code());
+            code.map(|symbol| table.linkage_name(symbol))
+        });
+        names
+            .filter(|other| other.starts_with(&own) || other.starts_with(&clones))
+            .take(MOST)
+            .map(|name| name.into_owned())
+            .collect()
+    }
+
+    fn place(&self, index: usize, symbol: &Symbol, address: FileAddress) -> Place {
+        let loaded = &self.loaded[index];
+        let table = loaded.module.symbols();
+        Place {
+            module: index,
+            address,
+            runtime: address.runtime(loaded.bias),
+            function: (
+                FileAddress(symbol.address),
+                table.extent(symbol, loaded.module.elf()),
+            ),
+            name: table.linkage_name(symbol).into_owned(),
+            display: table.display_name(symbol),
+            kind: symbol.kind,
+        }
+    }
+
+    /// The place of a run-time address: for `*EXPR`. `None` outside of every module's code.
+    pub fn place_of(&self, address: u64) -> Option<Place> {
+        let index = self.module_at(address)?;
+        let file = self.loaded[index].bias.file(address);
+        self.place_at(index, file, address).ok()
+    }
+
+    fn place_at(
+        &self,
+        index: usize,
+        address: FileAddress,
+        written: u64,
+    ) -> Result<Place, ResolveError> {
+        let loaded = &self.loaded[index];
+        let module = &loaded.module;
+        if !module.elf().is_code(address.0) {
+            return Err(self.outside(index, written));
+        }
+        if module.in_plt(address) {
+            let function = module
+                .symbol_at(address)
+                .map(|(symbol, _)| module.symbols().display_name(symbol));
+            let function = function.and_then(|name| name.strip_suffix("@plt").map(str::to_string));
+            return Err(ResolveError::InPlt {
+                module: loaded.path.display().to_string(),
+                address: address.0,
+                function,
+            });
+        }
+        Ok(match module.symbol_at(address) {
+            Some((symbol, _)) => self.place(index, symbol, address),
+            None => Place {
+                module: index,
+                address,
+                runtime: address.runtime(loaded.bias),
+                function: (address, 0),
+                name: String::new(),
+                display: String::new(),
+                kind: SymbolKind::Label,
+            },
+        })
+    }
+
+    fn outside(&self, index: usize, written: u64) -> ResolveError {
+        let loaded = &self.loaded[index];
+        let segments = &loaded.module.elf().segments;
+        let code = segments.iter().filter(|segment| segment.executable);
+        ResolveError::OutsideCode {
+            module: loaded.path.display().to_string(),
+            address: written,
+            code: code
+                .map(|segment| {
+                    (
+                        segment.address,
+                        segment.address.saturating_add(segment.memory_size),
+                    )
+                })
+                .collect(),
+        }
+    }
+
+    /// The modules that a written name means: the whole path, the file's name, or that without a
+    /// version or without `.so`. At least one.
+    fn named(&self, name: &str) -> Result<Vec<usize>, ResolveError> {
+        for fits in [same_path, same_file, same_library, same_stem] {
+            let found: Vec<usize> = (0..self.loaded.len())
+                .filter(|&index| fits(&self.loaded[index].path, name))
+                .collect();
+            if !found.is_empty() {
+                return Ok(found);
+            }
+        }
+        for unreadable in &self.unreadable {
+            let path = &unreadable.error.path;
+            if [same_path, same_file, same_library, same_stem]
+                .iter()
+                .any(|fits| fits(path, name))
+            {
+                return Err(ResolveError::Module(unreadable.error.clone()));
+            }
+        }
+        let names: Vec<String> = self.loaded.iter().map(Loaded::name).collect();
+        let nearest = nearest::nearest(name, names.iter().map(String::as_str));
+        Err(ResolveError::NoModule {
+            name: name.to_string(),
+            nearest,
+        })
+    }
+
+    fn no_function(&self, among: &[usize], name: &str) -> ResolveError {
+        let name = name.to_string();
+        let mut kinds = Vec::new();
+        for &index in among {
+            let found = self.loaded[index].module.find(&name, |_| true);
+            kinds.extend(found.iter().map(|symbol| symbol.kind));
+        }
+        if kinds.contains(&SymbolKind::Ifunc) {
+            let indirect = Some(self.named_like(among, &name));
+            return ResolveError::NotCode { name, indirect };
+        }
+        if kinds.contains(&SymbolKind::Undefined) {
+            return ResolveError::NotLoaded { name };
+        }
+        if kinds
+            .iter()
+            .any(|kind| kind.is_data() || *kind == SymbolKind::Absolute)
+        {
+            return ResolveError::NotCode {
+                name,
+                indirect: None,
+            };
+        }
+        let tables = among
+            .iter()
+            .map(|&index| self.loaded[index].module.symbols());
+        let nearest = nearest::functions(&name, tables);
+        ResolveError::NoFunction { name, nearest }
+    }
+}
+
+fn same_path(path: &Path, name: &str) -> bool {
+    path == Path::new(name)
+}
+
+fn file_name(path: &Path) -> &str {
+    path.file_name()
+        .and_then(|name| name.to_str())
+        .unwrap_or("")
+}
+
+fn same_file(path: &Path, name: &str) -> bool {
+    file_name(path) == name
+}
+
+/// `libc.so` for `libc.so.6`, and for `libc-2.31.so`.
+fn same_library(path: &Path, name: &str) -> bool {
+    let own = file_name(path);
+    let Some(end) = own.find(".so") else {
+        return false;
+    };
+    let unversioned = &own[..end];
+    let stem = unversioned
+        .rsplit_once('-')
+        .filter(|(_, v)| v.starts_with(|c: char| c.is_ascii_digit()))
+        .map(|(stem, _)| stem);
+    name.strip_suffix(".so")
+        .is_some_and(|name| name == unversioned || Some(name) == stem)
+        || own
+            .strip_prefix(name)
+            .is_some_and(|rest| name.contains(".so") && rest.starts_with('.'))
+}
+
+/// `libc` for `libc.so.6`.
+fn same_stem(path: &Path, name: &str) -> bool {
+    !name.is_empty() && same_library(path, &format!("{name}.so"))
+}
