@@ -6,8 +6,8 @@ use std::path::Path;
 
 use super::gdb::{HELP, Options, Step};
 use super::signals;
-use crate::command::Interpreter;
 use crate::command::running;
+use crate::command::{Interpreter, NAMES};
 use crate::error::{Error, fail};
 use crate::repl;
 use crate::repl::input::{Input, Piped, Plain};
@@ -33,7 +33,7 @@ pub fn main(options: Options) -> Result<u8, Error> {
     } else {
         Box::new(repl::Editor::new()?)
     };
-    let mut session = Session::new(Output::standard());
+    let mut session = Session::new(Output::standard(), &NAMES);
     session.unattended = options.batch;
     let mut interpreter = Interpreter::new(session, terminal, options.batch);
     if !options.quiet && on_terminal {

@@ -9,7 +9,7 @@ use std::time::Instant;
 use clap::Parser;
 
 use super::signals;
-use crate::command::Interpreter;
+use crate::command::{Interpreter, NAMES};
 use crate::error::{Error, fail};
 use crate::lang::script::Position;
 use crate::record::{Summary, clock, json};
@@ -67,7 +67,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Result<u8, Error> 
     };
     check(&options)?;
     signals::listen()?;
-    let mut session = Session::new(Output::standard());
+    let mut session = Session::new(Output::standard(), &NAMES);
     session.show = if options.json { Show::Json } else { Show::Line };
     session.stdout_to_stderr = options.json;
     let mut interpreter = Interpreter::new(session, Box::new(Piped), true);

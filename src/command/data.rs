@@ -1,23 +1,12 @@
 //! Commands that look at values: the language's own statements, run over the selected thread.
 
 use super::interpreter::{Call, Interpreter};
-use crate::arch;
 use crate::error::{Error, fail};
 use crate::lang;
 use crate::lang::examine::Failure;
 use crate::lang::statement::{Context, Flow, parse_statement};
 use crate::session::output::Output;
 use crate::session::view::View;
-
-/// The instruction decoder as statements want it.
-pub fn disassemble(
-    bytes: &[u8],
-    address: u64,
-    symbol: &dyn Fn(u64) -> Option<String>,
-) -> Option<(usize, String)> {
-    let instruction = arch::disassemble(bytes, address, symbol)?;
-    Some((instruction.length, instruction.text))
-}
 
 /// What a failed statement says; a closed output is no error of the statement.
 pub fn failure(failure: Failure) -> Error {
@@ -46,7 +35,7 @@ impl Interpreter {
                 scope: view,
                 out: output,
                 state,
-                disassemble: &disassemble,
+                disassemble: &crate::session::disassemble,
             };
             match statement.run(&mut context) {
                 Ok(Flow::Next) => Ok(()),

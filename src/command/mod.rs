@@ -11,7 +11,6 @@ mod settings;
 pub(crate) mod table;
 mod top;
 
-pub(crate) use data::disassemble;
 pub(crate) use interpreter::Interpreter;
 pub(crate) use top::NAMES;
 

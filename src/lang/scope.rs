@@ -1,7 +1,8 @@
 //! What an expression can reach.
 
+use serde::{Deserialize, Serialize};
+
 use crate::arch::{Register, Registers};
-pub(crate) use crate::probe::program::Special;
 
 use super::value::Value;
 
@@ -25,6 +26,21 @@ pub(crate) enum ScopeError {
     /// Anything else, in the words to be shown (for instance that of `--read-only`).
     #[error("{0}")]
     Refused(String),
+}
+
+/// What can be asked about a hit itself, beside registers and memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub(crate) enum Special {
+    /// CLOCK_MONOTONIC, nanoseconds.
+    Now,
+    /// CLOCK_REALTIME, nanoseconds since the epoch.
+    Wall,
+    /// The thread's id.
+    Tid,
+    /// The process's id.
+    Pid,
+    /// The processor it runs on.
+    Cpu,
 }
 
 /// What a symbol stands for.

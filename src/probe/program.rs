@@ -8,6 +8,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::arch::Register;
+pub(crate) use crate::lang::scope::Special;
+pub use crate::record::wire::Fault;
 
 /// A 64-bit value of a program, by number. Written before it is read, on every path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -92,19 +94,6 @@ pub enum Unary {
     IsZero,
     /// Byte swap within the width (`$_be16` and its kin on a loaded value).
     Swap,
-}
-
-/// What a program can ask about the hit itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[allow(missing_docs)]
-pub enum Special {
-    /// CLOCK_MONOTONIC, nanoseconds.
-    Now,
-    /// CLOCK_REALTIME, nanoseconds since the epoch.
-    Wall,
-    Tid,
-    Pid,
-    Cpu,
 }
 
 /// One instruction.
@@ -275,13 +264,4 @@ pub struct Program {
     pub values: u16,
     /// What it may do.
     pub capabilities: Capabilities,
-}
-
-/// Why a program stopped in the middle.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Fault {
-    /// Memory could not be read or written at this address.
-    Memory(u64),
-    /// Division by zero.
-    DivisionByZero,
 }

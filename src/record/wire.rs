@@ -5,7 +5,15 @@
 //! value) and, for memory, what was asked and the bytes, padded to a word.
 
 use crate::arch::Registers;
-use crate::probe::program::Fault;
+
+/// Why a probe's program stopped in the middle.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// Memory could not be read or written at this address.
+    Memory(u64),
+    /// Division by zero.
+    DivisionByZero,
+}
 
 /// The fixed part of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -339,10 +339,11 @@ impl Session {
             self.pass_by(index, stop.tid, all_stand)?;
             return Ok(None);
         };
-        let asks = hit
-            .iter()
-            .all(|n| self.probes.get(*n).is_some_and(super::plan::continues))
-            || self.show.never_stops();
+        let asks = hit.iter().all(|n| {
+            self.probes
+                .get(*n)
+                .is_some_and(|probe| super::plan::continues(probe, self.names))
+        }) || self.show.never_stops();
         if !asks {
             self.stand(index)?;
             self.announce_threads(index);

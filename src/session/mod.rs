@@ -28,6 +28,7 @@ use crate::engine::client::{EngineError, Keeper};
 use crate::engine::protocol::{Failure, Reason, TargetId, Tid};
 use crate::error::Error;
 use crate::lang::examine::ExamineState;
+use crate::lang::script::Resolver;
 use crate::lang::{ScopeError, Unreadable};
 
 use breakpoint::Probes;
@@ -75,6 +76,8 @@ pub struct Target {
 pub struct Session {
     /// Where text goes.
     pub output: Output,
+    /// The commands by their names and abbreviations.
+    names: &'static dyn Resolver,
     /// What the user asked for.
     pub probes: Probes,
     /// Convenience variables and history.
@@ -106,9 +109,11 @@ pub struct Session {
 
 impl Session {
     /// With nothing loaded.
-    pub fn new(output: Output) -> Session {
+    /// A session without a process; `names` tells what the words of a body stand for.
+    pub fn new(output: Output, names: &'static dyn Resolver) -> Session {
         Session {
             output,
+            names,
             probes: Probes::default(),
             variables: Variables::default(),
             settings: Settings::default(),
@@ -266,6 +271,16 @@ impl Session {
 
 /// How much of the hits waits for a slow reader before hits are dropped: bytes per target.
 const RING_BYTES: usize = 64 << 20;
+
+/// The instruction decoder as statements want it.
+pub fn disassemble(
+    bytes: &[u8],
+    address: u64,
+    symbol: &dyn Fn(u64) -> Option<String>,
+) -> Option<(usize, String)> {
+    let instruction = crate::arch::disassemble(bytes, address, symbol)?;
+    Some((instruction.length, instruction.text))
+}
 
 /// What the engine refused, as an error of a command.
 pub fn engine_error(error: &EngineError) -> Error {

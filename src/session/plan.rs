@@ -39,32 +39,31 @@ impl Plan {
 }
 
 /// The name of a simple command, in full.
-fn command(node: &Node) -> Option<&'static str> {
+fn command(node: &Node, names: &dyn Resolver) -> Option<&'static str> {
     match node {
-        Node::Simple(line) => crate::command::NAMES
-            .resolve(&line.text)
-            .map(|(name, _)| name),
+        Node::Simple(line) => names.resolve(&line.text).map(|(name, _)| name),
         _ => None,
     }
 }
 
 /// Whether a probe's body ends in `continue`: its hits need nobody. Commands behind it never run.
-pub fn continues(probe: &Probe) -> bool {
+pub fn continues(probe: &Probe, names: &dyn Resolver) -> bool {
     if probe.origin == Origin::Trace {
         return true;
     }
     probe
         .body
         .as_ref()
-        .is_some_and(|body| body.iter().any(always_continues))
+        .is_some_and(|body| body.iter().any(|node| always_continues(node, names)))
 }
 
-fn always_continues(node: &Node) -> bool {
+fn always_continues(node: &Node, names: &dyn Resolver) -> bool {
+    let continues = |nodes: &[Node]| nodes.iter().any(|node| always_continues(node, names));
     match node {
         Node::If {
             then, otherwise, ..
-        } => then.iter().any(always_continues) && otherwise.iter().any(always_continues),
-        node => command(node) == Some("continue"),
+        } => continues(then) && continues(otherwise),
+        node => command(node, names) == Some("continue"),
     }
 }
 
@@ -92,15 +91,19 @@ fn stopping(parsed: Parsed, asks: Option<String>) -> Plan {
     }
 }
 
-fn parse(probe: &Probe, view: &View<'_>) -> Parsed {
+fn parse(probe: &Probe, names: &dyn Resolver, view: &View<'_>) -> Parsed {
     let condition = match &probe.condition {
         None => Ok(None),
         Some(text) => lang::parse(text, view).map(Some).map_err(|e| e.to_string()),
     };
     let nodes = probe.body.as_deref().unwrap_or_default();
     let (_, nodes) = body::strip_silent(nodes);
-    let body = body::parse_body(nodes, &crate::command::NAMES, view).map_err(|e| e.to_string());
-    Parsed { condition, body }
+    let body = body::parse_body(nodes, names, view).map_err(|e| e.to_string());
+    Parsed {
+        condition,
+        body,
+        continues: continues(probe, names),
+    }
 }
 
 fn make(
@@ -119,7 +122,7 @@ fn make(
         }
     };
     let mut asks = None;
-    if continues(probe) {
+    if parsed.continues {
         let compiled = match &parsed.body {
             Ok(_) if strict => Err("compat is strict".into()),
             Err(error) => Err(error.clone()),
@@ -182,6 +185,8 @@ struct Parsed {
     /// `Err`: it does not parse there; the front says so at the stop.
     condition: Result<Option<Expr>, String>,
     body: Result<Vec<Command>, String>,
+    /// The body ends in `continue`, or the probe always does.
+    continues: bool,
 }
 
 impl Session {
@@ -213,8 +218,9 @@ impl Session {
             symbol.is_none_or(|(_, offset)| offset == 0)
         });
         let strict = self.settings.strict;
+        let names = self.names;
         self.with_view(|view, _| {
-            let parsed = parse(probe, view);
+            let parsed = parse(probe, names, view);
             let keeper = view.keeper.as_ref().map(RefCell::borrow);
             let own = keeper.as_ref().map(|keeper| keeper.counters());
             let Some(counters) = own.or(counters) else {

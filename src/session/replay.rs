@@ -231,7 +231,7 @@ impl Session {
             scope: &mut view,
             out: &mut out,
             state: &mut self.examine,
-            disassemble: &crate::command::disassemble,
+            disassemble: &super::disassemble,
         };
         let result = run_body(commands, &mut context, &mut |_, _| Ok(Flow::Stop));
         let fault = match (&record.header.fault, result) {
