@@ -117,6 +117,14 @@ fn means(table: &SymbolTable, typed: &Name, symbol: &Symbol) -> bool {
     let Some(text) = demangle::demangle_for_lookup(&linkage) else {
         return false;
     };
+    // Rust's names are typed without their hashes, or copied with them from what was printed.
+    if demangle::is_rust(&linkage)
+        && demangle::demangle(&linkage)
+            .and_then(|printed| Name::parse(&printed))
+            .is_some_and(|printed| typed.matches(&printed))
+    {
+        return true;
+    }
     let text = [
         "non-virtual thunk to ",
         "virtual thunk to ",
@@ -219,10 +227,12 @@ fn needles(component: &str) -> Option<Vec<Needle>> {
     if name.is_empty() || !plain || ABBREVIATED.contains(&name) {
         return None;
     }
-    // Rust v0 parts a name that begins with a digit or `_` from its length.
+    // Rust v0 parts a name that begins with a digit or `_` from its length; the legacy scheme counts
+    // the template arguments, in words, as part of the name.
     Some(vec![
         format!("{}{name}", name.len()).into_bytes(),
         format!("{}_{name}", name.len()).into_bytes(),
+        format!("{name}$LT$").into_bytes(),
     ])
 }
 

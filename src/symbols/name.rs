@@ -36,14 +36,18 @@ impl Name {
     /// Takes a name apart: one that a person typed, or a demangled one without its return type.
     pub fn parse(text: &str) -> Option<Name> {
         let text = text.split(" [clone").next().unwrap_or(text);
-        let text = without_spaces(text);
+        let text = without_crate_hashes(without_spaces(text));
         let (rooted, mut rest) = match text.strip_prefix("::") {
             Some(rest) => (true, rest),
             None => (false, text.as_str()),
         };
         let mut path: Vec<Component> = Vec::new();
         loop {
-            let (component, behind) = component(rest)?;
+            let (mut component, behind) = component(rest)?;
+            if path.is_empty() && component.name.is_empty() {
+                // Rust's `<str>::trim`.
+                component.name = component.arguments.take()?;
+            }
             match path.last_mut() {
                 // Rust's `foo::<u32>`.
                 Some(last) if component.name.is_empty() && last.arguments.is_none() => {
@@ -111,6 +115,23 @@ fn without_spaces(text: &str) -> String {
         out.push(c);
     }
     out
+}
+
+/// `core[c5f2e3a1]::fmt`, as Rust's names are printed, without the crate's hash.
+fn without_crate_hashes(mut text: String) -> String {
+    let mut from = 0;
+    while let Some(end) = text[from..].find("]::").map(|at| from + at) {
+        from = end + 1;
+        let hash = text[..end].rfind('[').filter(|open| {
+            text[..*open].ends_with(is_word_char)
+                && text[open + 1..end].bytes().all(|b| b.is_ascii_hexdigit())
+        });
+        if let Some(open) = hash {
+            text.replace_range(open..=end, "");
+            from = open;
+        }
+    }
+    text
 }
 
 /// The component at the start, and what follows it.
@@ -408,6 +429,17 @@ mod tests {
             "foo",
             "main::{lambda(int)#1}::operator()(int)::foo()"
         ));
+    }
+
+    #[test]
+    fn rust_names() {
+        assert!(matches("<str>::trim", "<str>::trim"));
+        assert!(matches("core[c5f2e3a1]::fmt::write", "core::fmt::write"));
+        assert!(matches(
+            "drop_in_place::<alloc[0a]::string::String>",
+            "core::ptr::drop_in_place::<alloc::string::String>"
+        ));
+        assert!(!matches("f<[f32]>", "f<[f64]>"));
     }
 
     #[test]

@@ -27,6 +27,11 @@ pub fn is_mangled(name: &str) -> bool {
     name.starts_with("_Z") || name.starts_with("_R") || name.starts_with("__Z")
 }
 
+/// Whether it is a name of Rust's, by either scheme.
+pub fn is_rust(name: &str) -> bool {
+    name.starts_with("_R") || rust::is_legacy(name)
+}
+
 /// The text of a mangled name, `None` if it is not one.
 pub fn demangle(name: &str) -> Option<String> {
     demangle_as(name, Form::Whole)
@@ -47,7 +52,7 @@ fn demangle_as(name: &str, form: Form) -> Option<String> {
     if name.len() > NAME_LIMIT || !name.is_ascii() && !name.starts_with("_Z") {
         return None;
     }
-    if name.starts_with("_R") || rust::is_legacy(name) {
+    if is_rust(name) {
         return rust::text(name, form);
     }
     let (mangled, clones) = split_clones(name.strip_prefix("_Z")?);

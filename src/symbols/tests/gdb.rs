@@ -1,7 +1,8 @@
 //! The same question to gdb and to us.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use super::{build, gdb};
 use crate::symbols::{Location, Modules};
@@ -120,6 +121,32 @@ fn addresses_of_a_program() {
         };
         assert!(wrong * 100 <= all, "{wrong} of {all}");
     }
+}
+
+/// The test itself, without its debug information, which we do not read.
+fn rust_program() -> Option<PathBuf> {
+    let own = std::env::current_exe().ok()?;
+    let program = std::env::temp_dir().join(format!("trapline-{}-rust", std::process::id()));
+    let stripped = Command::new("strip")
+        .args(["--strip-debug", "-o"])
+        .args([&program, &own])
+        .status();
+    if stripped.is_ok_and(|status| status.success()) {
+        return Some(program);
+    }
+    eprintln!("skipped: no strip");
+    None
+}
+
+#[test]
+fn addresses_of_a_rust_program() {
+    let Some(program) = rust_program() else {
+        return;
+    };
+    let compared = compare_addresses(&program, 4093);
+    std::fs::remove_file(&program).unwrap();
+    let Some((wrong, all)) = compared else { return };
+    assert!(wrong * 100 <= all, "{wrong} of {all}");
 }
 
 #[test]
