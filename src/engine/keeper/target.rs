@@ -245,7 +245,8 @@ impl Target {
             Stop::Signal(stopped, signal) => self.signal(stopped, signal),
             Stop::Cloned(stopped) => self.cloned(stopped),
             Stop::Exec(stopped) => self.exec(stopped),
-            Stop::Event(stopped) | Stop::Syscall(stopped) => self.go(stopped, 0),
+            Stop::Event(stopped) => self.go(stopped, 0),
+            Stop::Syscall(stopped) => self.call(stopped),
             Stop::Group(stopped) | Stop::Interrupted(stopped)
                 if !self.threads.contains_key(&tid) =>
             {
@@ -282,10 +283,16 @@ impl Target {
 
     /// Lets a thread run.
     pub(super) fn go(&mut self, stopped: Stopped, signal: i32) {
+        self.handler_begins(&stopped, signal);
+        let mut watched = false;
         if let Some(thread) = self.threads.get_mut(&stopped.tid()) {
             thread.state = State::Running;
+            watched = thread.awaits_return();
         }
-        let _ = stopped.resume(signal);
+        let _ = match watched {
+            true => stopped.resume_to_syscall(signal),
+            false => stopped.resume(signal),
+        };
     }
 
     /// Holds a thread for the front.
