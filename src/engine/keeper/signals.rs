@@ -216,6 +216,8 @@ impl Target {
             .threads
             .get(&tid)
             .is_some_and(|thread| thread.trap_blocked);
+        // What it stopped with is asked before other calls are made in it.
+        self.block_trap_again(&stopped);
         let mut stopped = Some(stopped);
         if let Some(action) = self.trap_action.filter(|action| !action.ignores())
             && blocked
@@ -229,10 +231,23 @@ impl Target {
                 self.front.event(event, None);
             }
         }
-        if blocked && let Ok(mask) = sys::signal_mask(tid) {
+        stopped
+    }
+
+    /// Blocks SIGTRAP again for a thread that does, and whose int3 has ended that. A SIGTRAP that
+    /// was sent to the thread and waited took the int3's place: it is sent again, to wait on.
+    pub(super) fn block_trap_again(&self, stopped: &Stopped) {
+        let tid = stopped.tid();
+        let Some(thread) = self.threads.get(&tid).filter(|thread| thread.trap_blocked) else {
+            return;
+        };
+        if let Ok(mask) = sys::signal_mask(tid) {
             let _ = sys::set_signal_mask(tid, mask | TRAP_BIT);
         }
-        stopped
+        let sent = |info: libc::siginfo_t| info.si_signo == libc::SIGTRAP && info.si_code <= 0;
+        if sys::signal_info(tid).is_ok_and(sent) {
+            let _ = sys::thread_kill(thread.pid, tid, libc::SIGTRAP);
+        }
     }
 
     /// Finds out, at the attach, what has to be put back after hits. Nothing, for nearly all

@@ -268,9 +268,16 @@ impl Target {
         match self.sites.get(at).map(|site| site.armed) {
             Some(true) => self.hit(stopped, registers, at),
             // The site was taken out while the trap was on its way.
-            Some(false) if is_int3(&stopped) => self.back_to(stopped, registers, at),
+            Some(false) if self.is_site_trap(&stopped) => self.back_to(stopped, registers, at),
             _ => self.signal(stopped, libc::SIGTRAP),
         }
+    }
+
+    /// True if the SIGTRAP of a thread behind a site is the int3's. If the thread blocks SIGTRAP
+    /// nothing else delivers one; one that was sent and waits takes the place of the int3's then.
+    pub(super) fn is_site_trap(&self, stopped: &Stopped) -> bool {
+        let thread = self.threads.get(&stopped.tid());
+        thread.is_some_and(|thread| thread.trap_blocked) || is_int3(stopped)
     }
 
     /// Sends a thread on at `address`.
@@ -316,7 +323,10 @@ impl Target {
             return;
         };
         let bit = 1_u64 << (signal - 1).clamp(0, 63);
-        let passed = if self.signals.pass & bit == 0 {
+        // An int3 has ended that the program ignores SIGTRAP: we ignore it for the program.
+        let ignores = self.trap_action.is_some_and(|action| action.ignores());
+        let ignored = signal == libc::SIGTRAP && info.si_code <= 0 && ignores;
+        let passed = if self.signals.pass & bit == 0 || ignored {
             0
         } else {
             signal
