@@ -9,7 +9,7 @@ use super::memory::Memory;
 use super::site::{PlacedSlot, Site, Sites};
 use super::stop::Stopped;
 use super::sys::{self, Remote};
-use super::target::{Target, failure, is_int3};
+use super::target::{Target, failure};
 use crate::arch::{Register, Registers};
 use crate::engine::protocol::{Call, Event, Failure, Reason, SiteId, Then};
 use crate::probe::interpret::{self, Machine, Outcome};
@@ -125,7 +125,8 @@ impl Target {
         }
         ahead.read(stopped.tid(), &self.sites);
         self.crash.pass(Point::Read);
-        if site.doubtful && !fresh(site, ahead, &registers) && !is_int3(&stopped) {
+        let ahead = &self.work.ahead;
+        if site.doubtful && !fresh(site, ahead, &registers) && !self.is_site_trap(&stopped) {
             return self.signal(stopped, libc::SIGTRAP);
         }
         let cpu = rseq

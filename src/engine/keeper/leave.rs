@@ -12,7 +12,7 @@ use super::signals::{SignalState, TRAP_BIT, restarts_unseen};
 use super::slots::process_of;
 use super::stop::{Stop, Stopped};
 use super::sys;
-use super::target::{Target, is_int3};
+use super::target::Target;
 use super::thread::State;
 use crate::arch::{Register, SYSCALL};
 
@@ -212,17 +212,11 @@ impl Target {
             return false;
         };
         let at = registers.pc().wrapping_sub(1);
-        if self.sites.get(at).is_none() || !is_int3(stopped) {
+        if self.sites.get(at).is_none() || !self.is_site_trap(stopped) {
             return false;
         }
         registers.set(Register::Rip, at);
-        let blocked = self
-            .threads
-            .get(&stopped.tid())
-            .is_some_and(|thread| thread.trap_blocked);
-        if blocked && let Ok(mask) = sys::signal_mask(stopped.tid()) {
-            let _ = sys::set_signal_mask(stopped.tid(), mask | TRAP_BIT);
-        }
+        self.block_trap_again(stopped);
         stopped.set_registers(&registers).is_ok()
     }
 

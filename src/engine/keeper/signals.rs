@@ -7,11 +7,16 @@ use super::slots::filtered;
 use super::stop::{Stop, Stopped};
 use super::sys;
 use super::target::Target;
+use super::thread::Thread;
 use crate::arch::{Position, Register};
 use crate::engine::protocol::{Event, Tid};
 
 /// SIGTRAP as a bit of a signal set.
 pub const TRAP_BIT: u64 = 1 << (libc::SIGTRAP - 1);
+
+/// Where the interrupted rsp, and rip behind it, are above the stack pointer of `rt_sigreturn`:
+/// `struct ucontext` of x86-64 begins there, whose registers begin at 40 with r8.
+const SIGNAL_FRAME_RSP: u64 = 40 + 15 * 8;
 
 /// What `/proc/PID/status` says of a thread's signals; bit n-1 is signal n.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -128,6 +133,40 @@ impl Target {
         Some(stopped)
     }
 
+    /// A thread goes on with a signal. If the signal's handler is to come back to a site whose pass
+    /// is counted, its return must be seen: a `longjmp` out of it makes the next pass another one.
+    pub(super) fn handler_begins(&mut self, stopped: &Stopped, signal: i32) {
+        let tid = stopped.tid();
+        let marked = |thread: &&mut Thread| signal != 0 && !thread.counted.is_empty();
+        if let Some(thread) = self.threads.get_mut(&tid).filter(marked)
+            && SignalState::of(tid).caught >> (signal - 1).clamp(0, 63) & 1 != 0
+            && let Ok(registers) = stopped.registers()
+        {
+            thread.handler_begins(registers.pc(), registers.sp());
+        }
+    }
+
+    /// A thread that is watched for a handler's return begins or ends a system call.
+    pub(super) fn call(&mut self, stopped: Stopped) {
+        if let (Some(thread), Ok(registers)) =
+            (self.threads.get_mut(&stopped.tid()), stopped.registers())
+        {
+            thread.calls();
+            let mut back = [0; 16];
+            let at = registers.sp().wrapping_add(SIGNAL_FRAME_RSP);
+            if registers.get(Register::OrigRax) == libc::SYS_rt_sigreturn as u64
+                && self.memory.read(at, &mut back).is_ok()
+            {
+                let [sp, site] = [0, 8].map(|at| {
+                    let word = back.get(at..at + 8).and_then(|word| word.try_into().ok());
+                    word.map_or(0, u64::from_le_bytes)
+                });
+                thread.handler_returns(site, sp);
+            }
+        }
+        self.go(stopped, 0);
+    }
+
     /// Steps over the instruction in the slot, then has the signal delivered behind it.
     fn finish_instruction(&mut self, stopped: Stopped, info: &libc::siginfo_t) -> Option<Stopped> {
         let tid = stopped.tid();
@@ -177,6 +216,8 @@ impl Target {
             .threads
             .get(&tid)
             .is_some_and(|thread| thread.trap_blocked);
+        // What it stopped with is asked before other calls are made in it.
+        self.block_trap_again(&stopped);
         let mut stopped = Some(stopped);
         if let Some(action) = self.trap_action.filter(|action| !action.ignores())
             && blocked
@@ -190,10 +231,23 @@ impl Target {
                 self.front.event(event, None);
             }
         }
-        if blocked && let Ok(mask) = sys::signal_mask(tid) {
+        stopped
+    }
+
+    /// Blocks SIGTRAP again for a thread that does, and whose int3 has ended that. A SIGTRAP that
+    /// was sent to the thread and waited took the int3's place: it is sent again, to wait on.
+    pub(super) fn block_trap_again(&self, stopped: &Stopped) {
+        let tid = stopped.tid();
+        let Some(thread) = self.threads.get(&tid).filter(|thread| thread.trap_blocked) else {
+            return;
+        };
+        if let Ok(mask) = sys::signal_mask(tid) {
             let _ = sys::set_signal_mask(tid, mask | TRAP_BIT);
         }
-        stopped
+        let sent = |info: libc::siginfo_t| info.si_signo == libc::SIGTRAP && info.si_code <= 0;
+        if sys::signal_info(tid).is_ok_and(sent) {
+            let _ = sys::thread_kill(thread.pid, tid, libc::SIGTRAP);
+        }
     }
 
     /// Finds out, at the attach, what has to be put back after hits. Nothing, for nearly all

@@ -34,6 +34,11 @@ impl Stopped {
         sys::resume(self.tid, signal)
     }
 
+    /// Lets it run like [`Stopped::resume`], up to the beginning or the end of a system call.
+    pub fn resume_to_syscall(self, signal: i32) -> io::Result<()> {
+        sys::to_syscall(self.tid, signal)
+    }
+
     /// Leaves it, with a signal (0: none).
     pub fn detach(self, signal: i32) -> io::Result<()> {
         sys::detach(self.tid, signal)
@@ -47,7 +52,7 @@ impl Stopped {
 
     /// Lets it run to the beginning or the end of a system call.
     pub fn run_to_syscall(self) -> io::Result<Stop> {
-        sys::to_syscall(self.tid)?;
+        sys::to_syscall(self.tid, 0)?;
         self.next()
     }
 
@@ -83,7 +88,8 @@ impl Stopped {
 pub enum Stop {
     /// A signal is about to be delivered; an int3 comes this way too.
     Signal(Stopped, i32),
-    /// A system call begins or ends, which only [`Stopped::run_to_syscall`] asks for.
+    /// A system call begins or ends, which only [`Stopped::run_to_syscall`] and
+    /// [`Stopped::resume_to_syscall`] ask for.
     Syscall(Stopped),
     /// The process was stopped by SIGSTOP and its kin.
     Group(Stopped),

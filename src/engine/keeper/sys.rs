@@ -84,9 +84,10 @@ pub fn step(tid: i32) -> io::Result<()> {
     ptrace(libc::PTRACE_SINGLESTEP, tid, 0, 0)
 }
 
-/// Lets a stopped thread run to the beginning or the end of its next system call.
-pub fn to_syscall(tid: i32) -> io::Result<()> {
-    ptrace(libc::PTRACE_SYSCALL, tid, 0, 0)
+/// Lets a stopped thread run to the beginning or the end of its next system call,
+/// delivering `signal` (0: none).
+pub fn to_syscall(tid: i32, signal: i32) -> io::Result<()> {
+    ptrace(libc::PTRACE_SYSCALL, tid, 0, signal as usize)
 }
 
 /// Lets a thread in a group stop stay there, until something happens.

@@ -245,7 +245,8 @@ impl Target {
             Stop::Signal(stopped, signal) => self.signal(stopped, signal),
             Stop::Cloned(stopped) => self.cloned(stopped),
             Stop::Exec(stopped) => self.exec(stopped),
-            Stop::Event(stopped) | Stop::Syscall(stopped) => self.go(stopped, 0),
+            Stop::Event(stopped) => self.go(stopped, 0),
+            Stop::Syscall(stopped) => self.call(stopped),
             Stop::Group(stopped) | Stop::Interrupted(stopped)
                 if !self.threads.contains_key(&tid) =>
             {
@@ -267,9 +268,16 @@ impl Target {
         match self.sites.get(at).map(|site| site.armed) {
             Some(true) => self.hit(stopped, registers, at),
             // The site was taken out while the trap was on its way.
-            Some(false) if is_int3(&stopped) => self.back_to(stopped, registers, at),
+            Some(false) if self.is_site_trap(&stopped) => self.back_to(stopped, registers, at),
             _ => self.signal(stopped, libc::SIGTRAP),
         }
+    }
+
+    /// True if the SIGTRAP of a thread behind a site is the int3's. If the thread blocks SIGTRAP
+    /// nothing else delivers one; one that was sent and waits takes the place of the int3's then.
+    pub(super) fn is_site_trap(&self, stopped: &Stopped) -> bool {
+        let thread = self.threads.get(&stopped.tid());
+        thread.is_some_and(|thread| thread.trap_blocked) || is_int3(stopped)
     }
 
     /// Sends a thread on at `address`.
@@ -282,10 +290,16 @@ impl Target {
 
     /// Lets a thread run.
     pub(super) fn go(&mut self, stopped: Stopped, signal: i32) {
+        self.handler_begins(&stopped, signal);
+        let mut watched = false;
         if let Some(thread) = self.threads.get_mut(&stopped.tid()) {
             thread.state = State::Running;
+            watched = thread.awaits_return();
         }
-        let _ = stopped.resume(signal);
+        let _ = match watched {
+            true => stopped.resume_to_syscall(signal),
+            false => stopped.resume(signal),
+        };
     }
 
     /// Holds a thread for the front.
@@ -309,7 +323,10 @@ impl Target {
             return;
         };
         let bit = 1_u64 << (signal - 1).clamp(0, 63);
-        let passed = if self.signals.pass & bit == 0 {
+        // An int3 has ended that the program ignores SIGTRAP: we ignore it for the program.
+        let ignores = self.trap_action.is_some_and(|action| action.ignores());
+        let ignored = signal == libc::SIGTRAP && info.si_code <= 0 && ignores;
+        let passed = if self.signals.pass & bit == 0 || ignored {
             0
         } else {
             signal

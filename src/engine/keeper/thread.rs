@@ -2,6 +2,9 @@
 
 use super::stop::Stopped;
 
+/// A handler that makes more system calls than this (two stops each) is not seen to return.
+const CALLS: u32 = 4096;
+
 /// One thread of a target.
 #[derive(Debug)]
 pub struct Thread {
@@ -21,6 +24,8 @@ pub struct Thread {
     /// How often that was asked for in vain: it is registered only some way into a start, and by
     /// some C libraries never.
     pub rseq_missed: u8,
+    /// So many more system calls are looked at for a handler's return.
+    calls_left: u32,
 }
 
 /// A pass that must not be counted again: the site, and the stack pointer it was made with.
@@ -30,6 +35,8 @@ pub struct Counted {
     pub site: u64,
     /// The thread's stack pointer there.
     pub sp: u64,
+    /// A handler runs that may come back there, or leave by `longjmp`: only its return tells.
+    pub open: bool,
 }
 
 /// Whether a thread runs.
@@ -67,14 +74,42 @@ impl Thread {
             trap_blocked,
             rseq: None,
             rseq_missed: 0,
+            calls_left: 0,
         }
     }
 
     /// Remembers a pass that is counted but not done.
     pub fn mark(&mut self, site: u64, sp: u64) {
-        let mark = Counted { site, sp };
-        if !self.counted.contains(&mark) {
-            self.counted.push(mark);
+        self.counted.retain(|mark| !mark.is_at(site, sp));
+        let open = false;
+        self.counted.push(Counted { site, sp, open });
+    }
+
+    /// A handler begins, and is to return to `site`.
+    pub fn handler_begins(&mut self, site: u64, sp: u64) {
+        for mark in self.counted.iter_mut().filter(|mark| mark.is_at(site, sp)) {
+            mark.open = true;
+            self.calls_left = CALLS;
+        }
+    }
+
+    /// A handler returns to `site`.
+    pub fn handler_returns(&mut self, site: u64, sp: u64) {
+        for mark in self.counted.iter_mut().filter(|mark| mark.is_at(site, sp)) {
+            mark.open = false;
+        }
+    }
+
+    /// True while a handler's return is to be seen, for which the thread stops at system calls.
+    pub fn awaits_return(&self) -> bool {
+        self.counted.iter().any(|mark| mark.open)
+    }
+
+    /// It stops at a system call. After many of them no handler is expected to return.
+    pub fn calls(&mut self) {
+        self.calls_left = self.calls_left.saturating_sub(1);
+        if self.calls_left == 0 {
+            self.counted.retain(|mark| !mark.open);
         }
     }
 
@@ -85,9 +120,14 @@ impl Thread {
             return false;
         }
         self.counted.retain(|mark| mark.sp >= sp);
-        let mark = Counted { site, sp };
-        let before = self.counted.len();
-        self.counted.retain(|known| *known != mark);
-        self.counted.len() < before
+        let at = self.counted.iter().position(|mark| mark.is_at(site, sp));
+        // A handler that did not return was left by `longjmp`, and this is another pass.
+        at.is_some_and(|at| !self.counted.swap_remove(at).open)
+    }
+}
+
+impl Counted {
+    fn is_at(&self, site: u64, sp: u64) -> bool {
+        self.site == site && self.sp == sp
     }
 }
