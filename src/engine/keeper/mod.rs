@@ -12,6 +12,7 @@ mod inject;
 mod launch;
 mod leave;
 mod memory;
+mod orders;
 mod prefetch;
 mod signals;
 mod site;

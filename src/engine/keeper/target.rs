@@ -4,7 +4,6 @@
 //! exactly that target.
 
 use std::collections::{HashMap, VecDeque};
-use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
@@ -63,7 +62,7 @@ pub struct Target {
     pub(super) follow: Follow,
     pub(super) crash: CrashPoint,
     /// The interrupt that is under way, by its request's number.
-    interrupting: Option<u32>,
+    pub(super) interrupting: Option<u32>,
     /// Execs that pass before the program itself runs.
     pub(super) skip_execs: u32,
     ended: bool,
@@ -171,67 +170,6 @@ impl Target {
             && let Ok(order) = orders.try_recv()
         {
             self.serve(order);
-        }
-    }
-
-    fn serve(&mut self, order: Order) {
-        let (number, request) = match order {
-            Order::Leave => return self.leave(),
-            Order::Request(number, request) => (number, request),
-        };
-        let answer = match request {
-            Request::Arm { space, .. } if space != self.space => Answer::Failed(Failure::Replaced),
-            Request::Arm { site, .. } => self.arm(site),
-            Request::Disarm { site, .. } => done(self.sites.disarm(&self.memory, site)),
-            Request::Resume { tid, signal, .. } => self.let_go_on(tid, signal),
-            Request::Interrupt { .. } => {
-                self.interrupting = Some(number);
-                self.interrupt_running();
-                return self.interrupt_finished();
-            }
-            Request::Registers { tid, .. } => self.with_held(tid, |stop| {
-                stop.registers()
-                    .map(|regs| Answer::Registers(Box::new(regs)))
-            }),
-            Request::SetRegisters { tid, registers, .. } => self.with_held(tid, |stop| {
-                stop.set_registers(&registers).map(|()| Answer::Done)
-            }),
-            Request::VectorRegisters { tid, .. } => {
-                self.with_held(tid, |stop| sys::xstate(stop.tid()).map(Answer::Bytes))
-            }
-            Request::Write { address, bytes, .. } => done(self.write(address, bytes)),
-            Request::Kill { .. } => done(
-                sys::kill(self.pid, libc::SIGKILL).map_err(|error| failure(Call::Other, &error)),
-            ),
-            Request::Launch { .. } | Request::Attach { .. } | Request::Detach { .. } => {
-                Answer::Failed(Failure::Malformed)
-            }
-        };
-        self.front.reply(number, answer);
-    }
-
-    fn arm(&mut self, site: crate::engine::protocol::SiteSpec) -> Answer {
-        let answer = done(self.sites.arm(&self.memory, site));
-        self.crash.pass(Point::Armed);
-        answer
-    }
-
-    fn write(&mut self, address: u64, mut bytes: Vec<u8>) -> Result<(), Failure> {
-        self.sites.overwrite(address, &mut bytes);
-        self.memory
-            .write(address, &bytes)
-            .map_err(|address| Failure::Memory { address })
-    }
-
-    fn with_held(
-        &mut self,
-        tid: Tid,
-        act: impl FnOnce(&Stopped) -> std::io::Result<Answer>,
-    ) -> Answer {
-        match self.threads.get(&tid.0).map(|thread| &thread.state) {
-            Some(State::Held(held)) => act(&held.stop)
-                .unwrap_or_else(|error| Answer::Failed(failure(Call::Registers, &error))),
-            _ => Answer::Failed(Failure::NotStopped),
         }
     }
 
@@ -383,14 +321,14 @@ impl Target {
     }
 
     /// Leaves a thread in its process's group stop.
-    fn listen(&mut self, stopped: Stopped) {
+    pub(super) fn listen(&mut self, stopped: Stopped) {
         if let Some(thread) = self.threads.get_mut(&stopped.tid()) {
             thread.state = State::Listening;
         }
         let _ = stopped.listen();
     }
 
-    fn mark_counted(&mut self, tid: i32, site: Option<u64>, sp: u64) {
+    pub(super) fn mark_counted(&mut self, tid: i32, site: Option<u64>, sp: u64) {
         if let (Some(site), Some(thread)) = (site, self.threads.get_mut(&tid)) {
             thread.mark(site, sp);
         }
@@ -416,39 +354,8 @@ impl Target {
         pass
     }
 
-    /// Lets one thread or all of them go on.
-    fn let_go_on(&mut self, tid: Option<Tid>, signal: Option<i32>) -> Answer {
-        let all: Vec<i32> = match tid {
-            Some(tid) => vec![tid.0],
-            None => self.threads.keys().copied().collect(),
-        };
-        let mut any = false;
-        for tid in all {
-            let Some(thread) = self.threads.get_mut(&tid) else {
-                continue;
-            };
-            match std::mem::replace(&mut thread.state, State::Running) {
-                State::Held(held) => {
-                    any = true;
-                    if held.group {
-                        let sp = held.stop.registers().map_or(0, |registers| registers.sp());
-                        self.mark_counted(tid, held.pass, sp);
-                        self.listen(held.stop);
-                    } else {
-                        self.pass_on(held.stop, signal.unwrap_or(held.signal), held.pass);
-                    }
-                }
-                other => thread.state = other,
-            }
-        }
-        match any || tid.is_none() {
-            true => Answer::Done,
-            false => Answer::Failed(Failure::NotStopped),
-        }
-    }
-
     /// Lets a thread go on; one that stands on a site it was counted at goes through the slot.
-    fn pass_on(&mut self, stopped: Stopped, signal: i32, pass: Option<u64>) {
+    pub(super) fn pass_on(&mut self, stopped: Stopped, signal: i32, pass: Option<u64>) {
         if let (Some(site), Ok(registers)) = (pass, stopped.registers())
             && registers.pc() == site
             && self.sites.get(site).is_some_and(|site| site.armed)
@@ -460,29 +367,6 @@ impl Target {
             self.mark_counted(stopped.tid(), Some(site), registers.sp());
         }
         self.go(stopped, signal);
-    }
-
-    fn interrupt_running(&mut self) {
-        for thread in self.threads.values() {
-            if !matches!(thread.state, State::Held(_)) {
-                // ESRCH: it has died, and its end is on the way.
-                let _ = sys::interrupt(thread.tid);
-            }
-        }
-    }
-
-    /// Answers an interrupt when every thread stands.
-    fn interrupt_finished(&mut self) {
-        // A leader that ended before its other threads stays, and never stands.
-        let ended = |thread: &Thread| thread.tid == self.pid && sys::is_zombie(thread.tid);
-        let held = |thread: &Thread| matches!(thread.state, State::Held(_));
-        let running = |thread: &Thread| !held(thread) && !ended(thread);
-        if let Some(number) = self.interrupting
-            && !self.threads.values().any(running)
-        {
-            self.interrupting = None;
-            self.front.reply(number, Answer::Done);
-        }
     }
 
     /// A thread, or the whole process, has ended.
@@ -528,32 +412,10 @@ pub(super) fn is_int3(stopped: &Stopped) -> bool {
     sys::signal_info(stopped.tid()).is_ok_and(|info| info.si_code == sys::SI_KERNEL)
 }
 
-fn done(result: Result<(), Failure>) -> Answer {
-    match result {
-        Ok(()) => Answer::Done,
-        Err(failure) => Answer::Failed(failure),
-    }
-}
-
 /// A failed system call, as the front is told.
 pub(super) fn failure(call: Call, error: &std::io::Error) -> Failure {
     Failure::System {
         call,
         errno: error.raw_os_error().unwrap_or(0),
-    }
-}
-
-impl Target {
-    /// What the front is told of a target that has begun, and the descriptor of its memory.
-    pub(super) fn introduction(&self) -> (Answer, &File) {
-        let mut threads: Vec<Tid> = self.threads.keys().copied().map(Tid).collect();
-        threads.sort_unstable_by_key(|tid| (tid.0 != self.pid, *tid));
-        let (pid, space) = (self.pid, self.space);
-        let answer = Answer::Target {
-            pid,
-            space,
-            threads,
-        };
-        (answer, self.memory.file())
     }
 }

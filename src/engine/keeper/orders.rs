@@ -1,0 +1,147 @@
+//! What the front asks of a target.
+
+use std::fs::File;
+
+use super::crash::Point;
+use super::stop::Stopped;
+use super::sys;
+use super::target::{Order, Target, failure};
+use super::thread::{State, Thread};
+use crate::engine::protocol::{Answer, Call, Failure, Request, SiteSpec, Tid};
+
+impl Target {
+    /// What the front is told of a target that has begun, and the descriptor of its memory.
+    pub(super) fn introduction(&self) -> (Answer, &File) {
+        let mut threads: Vec<Tid> = self.threads.keys().copied().map(Tid).collect();
+        threads.sort_unstable_by_key(|tid| (tid.0 != self.pid, *tid));
+        let (pid, space) = (self.pid, self.space);
+        let answer = Answer::Target {
+            pid,
+            space,
+            threads,
+        };
+        (answer, self.memory.file())
+    }
+
+    pub(super) fn serve(&mut self, order: Order) {
+        let (number, request) = match order {
+            Order::Leave => return self.leave(),
+            Order::Request(number, request) => (number, request),
+        };
+        let answer = match request {
+            Request::Arm { space, .. } if space != self.space => Answer::Failed(Failure::Replaced),
+            Request::Arm { site, .. } => self.arm(site),
+            Request::Disarm { site, .. } => done(self.sites.disarm(&self.memory, site)),
+            Request::Resume { tid, signal, .. } => self.let_go_on(tid, signal),
+            Request::Interrupt { .. } => {
+                self.interrupting = Some(number);
+                self.interrupt_running();
+                return self.interrupt_finished();
+            }
+            Request::Registers { tid, .. } => self.with_held(tid, |stop| {
+                stop.registers()
+                    .map(|regs| Answer::Registers(Box::new(regs)))
+            }),
+            Request::SetRegisters { tid, registers, .. } => self.with_held(tid, |stop| {
+                stop.set_registers(&registers).map(|()| Answer::Done)
+            }),
+            Request::VectorRegisters { tid, .. } => {
+                self.with_held(tid, |stop| sys::xstate(stop.tid()).map(Answer::Bytes))
+            }
+            Request::Write { address, bytes, .. } => done(self.write(address, bytes)),
+            Request::Kill { .. } => done(
+                sys::kill(self.pid, libc::SIGKILL).map_err(|error| failure(Call::Other, &error)),
+            ),
+            Request::Launch { .. } | Request::Attach { .. } | Request::Detach { .. } => {
+                Answer::Failed(Failure::Malformed)
+            }
+        };
+        self.front.reply(number, answer);
+    }
+
+    fn arm(&mut self, site: SiteSpec) -> Answer {
+        let answer = done(self.sites.arm(&self.memory, site));
+        self.crash.pass(Point::Armed);
+        answer
+    }
+
+    fn write(&mut self, address: u64, mut bytes: Vec<u8>) -> Result<(), Failure> {
+        self.sites.overwrite(address, &mut bytes);
+        self.memory
+            .write(address, &bytes)
+            .map_err(|address| Failure::Memory { address })
+    }
+
+    fn with_held(
+        &mut self,
+        tid: Tid,
+        act: impl FnOnce(&Stopped) -> std::io::Result<Answer>,
+    ) -> Answer {
+        match self.threads.get(&tid.0).map(|thread| &thread.state) {
+            Some(State::Held(held)) => act(&held.stop)
+                .unwrap_or_else(|error| Answer::Failed(failure(Call::Registers, &error))),
+            _ => Answer::Failed(Failure::NotStopped),
+        }
+    }
+
+    /// Lets one thread or all of them go on.
+    fn let_go_on(&mut self, tid: Option<Tid>, signal: Option<i32>) -> Answer {
+        let all: Vec<i32> = match tid {
+            Some(tid) => vec![tid.0],
+            None => self.threads.keys().copied().collect(),
+        };
+        let mut any = false;
+        for tid in all {
+            let Some(thread) = self.threads.get_mut(&tid) else {
+                continue;
+            };
+            match std::mem::replace(&mut thread.state, State::Running) {
+                State::Held(held) => {
+                    any = true;
+                    if held.group {
+                        let sp = held.stop.registers().map_or(0, |registers| registers.sp());
+                        self.mark_counted(tid, held.pass, sp);
+                        self.listen(held.stop);
+                    } else {
+                        self.pass_on(held.stop, signal.unwrap_or(held.signal), held.pass);
+                    }
+                }
+                other => thread.state = other,
+            }
+        }
+        match any || tid.is_none() {
+            true => Answer::Done,
+            false => Answer::Failed(Failure::NotStopped),
+        }
+    }
+
+    fn interrupt_running(&mut self) {
+        for thread in self.threads.values() {
+            if !matches!(thread.state, State::Held(_)) {
+                // ESRCH: it has died, and its end is on the way.
+                let _ = sys::interrupt(thread.tid);
+            }
+        }
+    }
+
+    /// Answers an interrupt when every thread stands.
+    pub(super) fn interrupt_finished(&mut self) {
+        // A leader that ended before its other threads stays, and never stands.
+        let ended = |thread: &Thread| thread.tid == self.pid && sys::is_zombie(thread.tid);
+        let held = |thread: &Thread| matches!(thread.state, State::Held(_));
+        let running = |thread: &Thread| !held(thread) && !ended(thread);
+        if let Some(number) = self.interrupting
+            && !self.threads.values().any(running)
+        {
+            self.interrupting = None;
+            self.front.reply(number, Answer::Done);
+        }
+    }
+}
+
+fn done(result: Result<(), Failure>) -> Answer {
+    match result {
+        Ok(()) => Answer::Done,
+        Err(failure) => Answer::Failed(failure),
+    }
+}
