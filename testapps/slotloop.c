@@ -8,7 +8,8 @@
 //   --work         also reads 47 bytes at REGISTER (rsi or rsp) and writes 'a' at REGISTER+OFFSET, as
 //                  `x/47xb $rsi` and `set {char}($rsi+OFFSET)=0x61` ask, but prints nothing; by rsi,
 //                  only where the first byte is a message command (0x17 or 0x18) is anything written
-//   --follow       puts the tracer and a hot thread on one CPU
+//   --follow       moves the tracer to the CPU of a hot thread
+//   --together     keeps the tracer and the first thread that hits on one CPU
 // Ends with the target; prints `hits=N`. No care is taken of signals, fork or a clean detach.
 #define _GNU_SOURCE
 #include "common.h"
@@ -206,15 +207,22 @@ static void pin(pid_t tid, uint32_t cpu) {
     sched_setaffinity(tid, sizeof set, &set);
 }
 
-// After a run of hits by one thread from one CPU both stay there: the best case for one hot thread,
-// which a tracer that leaves its target's scheduling alone can only come near.
-static void follow(pid_t tid, uint32_t cpu) {
-    static pid_t last;
-    static uint32_t run, pinned = UINT32_MAX;
-    run = tid == last ? run + 1 : 0;
-    last = tid;
-    if (run < 8 || pinned != UINT32_MAX) return;
-    pin(0, pinned = cpu);
+// Only after a run of hits from one CPU, and away from it with the first hit from another: where the
+// target runs is left to the scheduler.
+static void follow(uint32_t cpu) {
+    static uint32_t last = UINT32_MAX, run, pinned = UINT32_MAX;
+    run = cpu == last ? run + 1 : 0;
+    last = cpu;
+    if (pinned != UINT32_MAX && pinned != cpu) pin(0, pinned = UINT32_MAX);
+    else if (pinned == UINT32_MAX && run >= 8) pin(0, pinned = cpu);
+}
+
+// Tracer and thread stay on one CPU: the best case for one hot thread, which a tracer that leaves its
+// target's scheduling alone reaches only where the other CPUs are busy.
+static void together(pid_t tid, uint32_t cpu) {
+    static int done;
+    if (done++) return;
+    pin(0, cpu);
     pin(tid, cpu);
 }
 
@@ -228,6 +236,7 @@ int main(int argc, char **argv) {
             offset = atol(argv[++at]);
         }
         else if (!strcmp(argv[at], "--follow")) following = 1;
+        else if (!strcmp(argv[at], "--together")) following = 2;
         else break;
     }
     if (argc < at + 3) {
@@ -290,7 +299,8 @@ int main(int argc, char **argv) {
         regs.rip = slot;
         if (ptrace(PTRACE_SETREGS, tid, 0, &regs) || ptrace(PTRACE_CONT, tid, 0, 0))
             if (errno != ESRCH) die("continue");
-        if (cpu != UINT32_MAX) follow(tid, cpu);
+        if (cpu != UINT32_MAX && following > 1) together(tid, cpu);
+        else if (cpu != UINT32_MAX) follow(cpu);
     }
     fprintf(stderr, "hits=%lu\n", hits);
     return code;

@@ -163,7 +163,10 @@ impl Session {
             let path = self.targets[0].program.clone();
             self.program = Images::of_file(&path).ok();
         }
-        self.watch_libraries(index);
+        if launched {
+            // Its libraries are still to come. One that was attached to has them.
+            self.watch_libraries(index);
+        }
         self.relocate();
         Ok(())
     }
