@@ -3,11 +3,12 @@
 use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::path::Path;
+use std::rc::Rc;
 
 use super::gdb::{HELP, Options, Step};
 use super::signals;
 use crate::command::running;
-use crate::command::{Interpreter, NAMES};
+use crate::command::{Interpreter, Names};
 use crate::error::{Error, fail};
 use crate::repl;
 use crate::repl::input::{Input, Piped, Plain};
@@ -33,9 +34,10 @@ pub fn main(options: Options) -> Result<u8, Error> {
     } else {
         Box::new(repl::Editor::new()?)
     };
-    let mut session = Session::new(Output::standard(), &NAMES);
+    let names = Names::default();
+    let mut session = Session::new(Output::standard(), Rc::new(names.clone()));
     session.unattended = options.batch;
-    let mut interpreter = Interpreter::new(session, terminal, options.batch);
+    let mut interpreter = Interpreter::new(session, names, terminal, options.batch);
     if !options.quiet && on_terminal {
         interpreter.print(concat!(
             "trapline ",

@@ -1,6 +1,7 @@
 //! `trapline trace`: every hit, one line, the target never stopped.
 
 use std::ffi::OsString;
+use std::rc::Rc;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use std::time::Instant;
 use clap::Parser;
 
 use super::signals;
-use crate::command::{Interpreter, NAMES};
+use crate::command::{Interpreter, Names};
 use crate::error::{Error, fail};
 use crate::lang::script::Position;
 use crate::record::{Summary, clock, json};
@@ -67,10 +68,11 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Result<u8, Error> 
     };
     check(&options)?;
     signals::listen()?;
-    let mut session = Session::new(Output::standard(), &NAMES);
+    let names = Names::default();
+    let mut session = Session::new(Output::standard(), Rc::new(names.clone()));
     session.show = if options.json { Show::Json } else { Show::Line };
     session.stdout_to_stderr = options.json;
-    let mut interpreter = Interpreter::new(session, Box::new(Piped), true);
+    let mut interpreter = Interpreter::new(session, names, Box::new(Piped), true);
     let begun = Instant::now();
     let result = trace(&mut interpreter, &options);
     let left = leave(&mut interpreter);
@@ -123,7 +125,7 @@ fn check(options: &Options) -> Result<(), Error> {
     }
     for probe in &options.probes {
         let at = position("-e", 1);
-        crate::lang::braces::parse_probe(probe, &at, &crate::command::NAMES)
+        crate::lang::braces::parse_probe(probe, &at, &Names::default())
             .map_err(|e| Error::usage(format!("trapline trace: -e '{probe}': {}", e.message)))?;
     }
     Ok(())

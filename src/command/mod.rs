@@ -4,15 +4,22 @@
 mod breakpoints;
 mod data;
 mod eaten;
+mod gdb_names;
 mod info;
 pub(crate) mod interpreter;
 pub(crate) mod running;
 mod settings;
 pub(crate) mod table;
+mod display;
+mod lists;
+mod save;
+mod shell;
+mod source;
 mod top;
+mod user;
 
 pub(crate) use interpreter::Interpreter;
-pub(crate) use top::NAMES;
+pub(crate) use user::Names;
 
 /// What can stand at the end of a line: names of commands, and of what stands behind `info`,
 /// `set` and `show`. `before` is the line up to the word that was begun.

@@ -70,10 +70,20 @@ impl<H> Table<H> {
         )))
     }
 
-    fn exact(&self, name: &str) -> Option<&'static Entry<H>> {
+    /// The command of that very name or alias.
+    pub fn exact(&self, name: &str) -> Option<&'static Entry<H>> {
         self.entries
             .iter()
             .find(|e| e.name == name || e.aliases.contains(&name))
+    }
+
+    /// The names and aliases that begin with `start`.
+    pub fn beginning(&self, start: &str) -> Vec<&'static str> {
+        let names = self
+            .entries
+            .iter()
+            .flat_map(|entry| std::iter::once(&entry.name).chain(entry.aliases));
+        names.copied().filter(|n| n.starts_with(start)).collect()
     }
 
     fn ambiguous(&self, name: &str, mut names: Vec<&str>) -> Error {

@@ -5,14 +5,15 @@ mod prompt;
 
 pub(crate) use prompt::{Editor, terminal_size};
 
-use crate::command::{Interpreter, NAMES, running};
+use crate::command::{Interpreter, Names, running};
 use crate::error::Error;
 use crate::lang::script::{Read, Reader};
 use input::Next;
 
 /// Reads commands and runs them until the end of the input or `quit`.
 pub(crate) fn run(interpreter: &mut Interpreter) {
-    let mut reader = Reader::new("stdin", &NAMES);
+    let names = interpreter.names.clone();
+    let mut reader = Reader::new("stdin", &names);
     while interpreter.quit.is_none() {
         interpreter.session.output.flush();
         if interpreter.session.output.is_closed() || crate::session::events::must_end() {
@@ -40,7 +41,7 @@ fn step(interpreter: &mut Interpreter, reader: &mut Reader<'_>) -> Result<(), Er
         Next::Line(line) => line,
         Next::Interrupted => {
             if open > 0 {
-                *reader = Reader::new("stdin", &NAMES);
+                reader.abandon();
             }
             return Err(Error::new("Quit"));
         }
@@ -82,15 +83,18 @@ fn again(interpreter: &mut Interpreter, line: String) -> String {
         return interpreter.again.clone().unwrap_or_default();
     }
     interpreter.terminal.remember(&line);
-    interpreter.again = repeated(&line);
+    interpreter.again = repeated(&interpreter.names, &line);
     line
 }
 
 /// What Enter does after a line: `x` goes on behind what it showed, `continue` and `thread` are
 /// done again, what starts or ends something is not.
-fn repeated(line: &str) -> Option<String> {
+fn repeated(names: &Names, line: &str) -> Option<String> {
     use crate::lang::script::Resolver;
-    let (name, arguments) = NAMES.resolve(line)?;
+    let Some((name, arguments)) = names.resolve(line) else {
+        // A command of the user's.
+        return names.find(line).is_ok().then(|| line.into());
+    };
     match name {
         "run" | "start" | "attach" | "commands" | "define" | "document" | "kill" | "quit"
         | "detach" | "delete" | "source" | "if" | "while" => None,
@@ -105,13 +109,14 @@ fn repeated(line: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::repeated;
+    use super::{Names, repeated};
 
     #[test]
     fn enter_repeats_what_gdb_repeats() {
-        assert_eq!(repeated("x/4xb $rsi").as_deref(), Some("x"));
-        assert_eq!(repeated("c 3").as_deref(), Some("continue"));
-        assert_eq!(repeated("p 1").as_deref(), Some("p 1"));
-        assert_eq!(repeated("run"), None);
+        let names = Names::default();
+        assert_eq!(repeated(&names, "x/4xb $rsi").as_deref(), Some("x"));
+        assert_eq!(repeated(&names, "c 3").as_deref(), Some("continue"));
+        assert_eq!(repeated(&names, "p 1").as_deref(), Some("p 1"));
+        assert_eq!(repeated(&names, "run"), None);
     }
 }

@@ -13,6 +13,8 @@ pub enum Origin {
     Break,
     /// `trace`: never stops.
     Trace,
+    /// `dprintf`: prints and never stops.
+    Dprintf,
 }
 
 /// What happens to a probe after a hit that was presented.
@@ -48,6 +50,8 @@ pub struct Probe {
     pub origin: Origin,
     /// The location as it was typed.
     pub spec: String,
+    /// What was typed in all, as it is shown until the location is found.
+    pub typed: String,
     /// The condition as it was typed.
     pub condition: Option<String>,
     /// What runs at a hit.
@@ -60,6 +64,8 @@ pub struct Probe {
     pub hits: u64,
     /// How many hits are still to be ignored.
     pub ignore: u64,
+    /// After how many stops it is disabled, with [`Disposition::Disable`] (`enable count`).
+    pub left: u64,
     /// Where it is; empty while nothing that it names is loaded.
     pub locations: Vec<Location>,
     /// It has or had a place.
@@ -69,10 +75,16 @@ pub struct Probe {
 }
 
 impl Probe {
+    /// The condition came with the location, which is not found yet: both are shown as typed.
+    fn shows_condition_as_typed(&self) -> bool {
+        !self.resolved && self.locations.is_empty() && self.typed != self.spec
+    }
+
     /// `Breakpoint`, or `Temporary breakpoint`.
     pub fn noun(&self) -> &'static str {
         match (self.origin, self.disposition) {
             (Origin::Trace, _) => "Trace",
+            (Origin::Dprintf, _) => "Dprintf",
             (Origin::Break, Disposition::Delete) => "Temporary breakpoint",
             (Origin::Break, _) => "Breakpoint",
         }
@@ -83,7 +95,7 @@ impl Probe {
         let noun = self.noun();
         let number = self.number;
         match self.locations.as_slice() {
-            [] => format!("{noun} {number} ({}) pending.", self.spec),
+            [] => format!("{noun} {number} ({}) pending.", self.typed),
             [only] => format!("{noun} {number} at {:#x}", only.address),
             [first, ..] => format!(
                 "{noun} {number} at {:#x} ({} locations)",
@@ -205,7 +217,8 @@ impl Probes {
             };
         }
         // Without any address the column is narrow.
-        let width = match shown.iter().all(|probe| probe.locations.is_empty()) {
+        let never = |probe: &&Probe| probe.locations.is_empty() && !probe.resolved;
+        let width = match shown.iter().all(never) {
             true => 10,
             false => 18,
         };
@@ -224,6 +237,7 @@ fn rows(probe: &Probe, width: usize, out: &mut String) {
     let kind = match probe.origin {
         Origin::Break => "breakpoint",
         Origin::Trace => "trace",
+        Origin::Dprintf => "dprintf",
     };
     let disposition = match probe.disposition {
         Disposition::Keep => "keep",
@@ -239,14 +253,21 @@ fn rows(probe: &Probe, width: usize, out: &mut String) {
     );
     match probe.locations.as_slice() {
         [] => {
-            let _ = writeln!(out, "{:<width$} {}", "<PENDING>", probe.spec);
+            let what = if probe.resolved {
+                &probe.spec
+            } else {
+                &probe.typed
+            };
+            let _ = writeln!(out, "{:<width$} {what}", "<PENDING>");
         }
         [only] => place(only, out),
         _ => {
             let _ = writeln!(out, "{:<width$} ", "<MULTIPLE>");
         }
     }
-    if let Some(condition) = &probe.condition {
+    if let Some(condition) = &probe.condition
+        && !probe.shows_condition_as_typed()
+    {
         let _ = writeln!(out, "\tstop only if {condition}");
     }
     if probe.hits > 0 {
@@ -254,8 +275,11 @@ fn rows(probe: &Probe, width: usize, out: &mut String) {
         let _ = writeln!(out, "\tbreakpoint already hit {} time{s}", probe.hits);
     }
     if probe.ignore > 0 {
-        let s = if probe.ignore == 1 { "" } else { "s" };
-        let _ = writeln!(out, "\tignore next {} hit{s}", probe.ignore);
+        let _ = writeln!(out, "\tignore next {} hits", probe.ignore);
+    }
+    // gdb counts the last one with the disposition alone.
+    if probe.left > 1 {
+        let _ = writeln!(out, "\tdisable after next {} hits", probe.left);
     }
     if let Some(body) = &probe.body {
         lines(body, 8, out);
@@ -263,8 +287,12 @@ fn rows(probe: &Probe, width: usize, out: &mut String) {
     if probe.locations.len() > 1 {
         for (index, location) in probe.locations.iter().enumerate() {
             let number = format!("{}.{}", probe.number, index + 1);
-            let enabled = if location.enabled { 'y' } else { 'n' };
-            let _ = write!(out, "{number:<7} {:<14} {:<4} {enabled}   ", "", "");
+            let enabled = match (location.enabled, probe.enabled) {
+                (false, _) => "n ",
+                (true, true) => "y ",
+                (true, false) => "y-",
+            };
+            let _ = write!(out, "{number:<7} {:<14} {:<4} {enabled}  ", "", "");
             place(location, out);
         }
     }
@@ -329,7 +357,7 @@ pub fn lines(body: &[Node], indent: usize, out: &mut String) {
     }
 }
 
-/// What a list like `1 3-5 2.1` names.
+/// What a word like `3`, `3-5` or `2.1` names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Choice {
     /// A whole probe.
@@ -338,38 +366,99 @@ pub enum Choice {
     Location(u32, u32),
 }
 
-/// Reads such a list; `variable` gives the value of a convenience variable.
-pub fn choices(text: &str, variable: &dyn Fn(&str) -> Option<u64>) -> Result<Vec<Choice>, Error> {
+/// Reads one word of a list as `enable` and `disable` do; `variable` gives the value of a
+/// convenience variable, 0 if it has none.
+pub fn choices(word: &str, variable: &mut dyn FnMut(&str) -> u64) -> Result<Vec<Choice>, Error> {
+    if let Some((first, locations)) = word.split_once('.') {
+        let Some(probe) = plain(first, variable) else {
+            fail!("Bad breakpoint number '{word}'");
+        };
+        return locations_of(probe, locations, variable);
+    }
+    if word.starts_with('-') {
+        fail!("Negative breakpoint number '{word}'");
+    }
+    let Some((first, last)) = word.split_once('-') else {
+        return match plain(word, variable) {
+            Some(number) => Ok(vec![Choice::Probe(number)]),
+            None => fail!("Bad breakpoint number '{word}'"),
+        };
+    };
+    if last.is_empty() {
+        fail!("Bad breakpoint number at or near: '{word}'");
+    }
+    let Some(from) = plain(first, variable) else {
+        fail!("Bad breakpoint number '{first}'");
+    };
+    let Some(to) = plain(last, variable) else {
+        fail!("Bad breakpoint number '{last}'");
+    };
+    if to < from {
+        fail!("Inverted breakpoint range at '{word}'");
+    }
+    Ok(range(from, to).map(Choice::Probe).collect())
+}
+
+fn locations_of(
+    probe: u32,
+    text: &str,
+    variable: &mut dyn FnMut(&str) -> u64,
+) -> Result<Vec<Choice>, Error> {
+    let mut one = |text: &str| match plain(text, variable) {
+        Some(number) => Ok(number),
+        None => fail!("Bad breakpoint location number '{text}'"),
+    };
+    let Some((first, last)) = text.split_once('-') else {
+        return Ok(vec![Choice::Location(probe, one(text)?)]);
+    };
+    if last.is_empty() {
+        fail!("Bad breakpoint location number at or near: '{text}'");
+    }
+    let (from, to) = (one(first)?, one(last)?);
+    if to < from {
+        fail!("Inverted breakpoint location range at '{text}'");
+    }
+    let list = range(from, to).map(|location| Choice::Location(probe, location));
+    Ok(list.collect())
+}
+
+/// A range names at most what can exist.
+fn range(from: u32, to: u32) -> std::ops::RangeInclusive<u32> {
+    from..=to.min(from.saturating_add(crate::record::shared::PROBES as u32))
+}
+
+/// A number that is not 0.
+fn plain(word: &str, variable: &mut dyn FnMut(&str) -> u64) -> Option<u32> {
+    let number = match word.strip_prefix('$') {
+        Some(name) => u32::try_from(variable(name)).ok()?,
+        None => word.parse().ok()?,
+    };
+    (number > 0).then_some(number)
+}
+
+/// The numbers of a list as `delete` and most others read it: up to the first word that cannot be
+/// one. `None` stands for a word that is none.
+pub fn numbers(
+    text: &str,
+    variable: &mut dyn FnMut(&str) -> u64,
+) -> Result<Vec<Option<u32>>, Error> {
     let mut list = Vec::new();
     for word in text.split_ascii_whitespace() {
-        if let Some(name) = word.strip_prefix('$') {
-            match variable(name) {
-                Some(number) => list.push(Choice::Probe(number as u32)),
-                None => fail!("Convenience variable must have integer value."),
+        match word.bytes().next() {
+            Some(b'-') => fail!("negative value"),
+            Some(b'$' | b'0'..=b'9') => {}
+            _ => break,
+        }
+        match word.split_once('-') {
+            None => list.push(plain(word, variable)),
+            Some((first, last)) => {
+                let to = plain(last, variable).unwrap_or(0);
+                match plain(first, variable) {
+                    None => list.push(None),
+                    Some(from) if to < from => fail!("inverted range"),
+                    Some(from) => list.extend(range(from, to).map(Some)),
+                }
             }
-        } else if let Some((first, second)) = word.split_once('.') {
-            let (Ok(probe), Ok(location)) = (first.parse(), second.parse()) else {
-                fail!("Bad breakpoint location number '{second}'");
-            };
-            list.push(Choice::Location(probe, location));
-        } else if let Some((first, last)) = word.split_once('-') {
-            if first.is_empty() {
-                fail!("negative value");
-            }
-            let (Ok(from), Ok(to)) = (first.parse::<u32>(), last.parse::<u32>()) else {
-                fail!("Bad breakpoint number '{word}'");
-            };
-            if to < from {
-                fail!("Inverted breakpoint range at '{word}'");
-            }
-            // A range names at most what can exist.
-            let end = to.min(from.saturating_add(crate::record::shared::PROBES as u32));
-            list.extend((from..=end).map(Choice::Probe));
-        } else {
-            let Ok(number) = word.parse() else {
-                fail!("Bad breakpoint number '{word}'");
-            };
-            list.push(Choice::Probe(number));
         }
     }
     Ok(list)
@@ -386,12 +475,14 @@ mod tests {
             place,
             origin: Origin::Break,
             spec: "f".into(),
+            typed: "f".into(),
             condition: None,
             body: None,
             disposition: Disposition::Keep,
             enabled: true,
             hits: 0,
             ignore: 0,
+            left: 0,
             locations: at
                 .iter()
                 .map(|(address, symbol)| Location {
@@ -445,9 +536,9 @@ Num     Type           Disp Enb Address            What
         end
 2       breakpoint     del  n   <MULTIPLE>         
 \tbreakpoint already hit 2 times
-\tignore next 1 hit
-2.1                         y   0x0000000000001139 <n::ov(int)>
-2.2                         y   0x000000000000113d <n::ov(char*)>
+\tignore next 1 hits
+2.1                         y-  0x0000000000001139 <n::ov(int)>
+2.2                         y-  0x000000000000113d <n::ov(char*)>
 3       breakpoint     keep y   <PENDING>          f
 ";
         assert_eq!(probes.table(&[]), expected);
@@ -474,20 +565,34 @@ Num     Type           Disp Enb Address            What
     }
 
     #[test]
-    fn lists_of_numbers() {
-        let none = |_: &str| None;
-        let list = |text| choices(text, &none).map_err(|e| e.message);
+    fn words_that_enable_and_disable_take() {
+        let list = |text| choices(text, &mut |_| 0).map_err(|e| e.message);
         use Choice::{Location, Probe};
-        assert_eq!(
-            list("1 3-4 2.1"),
-            Ok(vec![Probe(1), Probe(3), Probe(4), Location(2, 1)])
-        );
-        assert_eq!(list("x"), Err("Bad breakpoint number 'x'".into()));
-        assert_eq!(list("-1"), Err("negative value".into()));
-        assert_eq!(
-            list("2-1"),
-            Err("Inverted breakpoint range at '2-1'".into())
-        );
+        assert_eq!(list("3-4"), Ok(vec![Probe(3), Probe(4)]));
+        assert_eq!(list("2.1"), Ok(vec![Location(2, 1)]));
+        assert_eq!(list("2.1-2"), Ok(vec![Location(2, 1), Location(2, 2)]));
+        for (text, message) in [
+            ("x", "Bad breakpoint number 'x'"),
+            ("0", "Bad breakpoint number '0'"),
+            ("$x", "Bad breakpoint number '$x'"),
+            ("-1", "Negative breakpoint number '-1'"),
+            ("2-1", "Inverted breakpoint range at '2-1'"),
+            ("1-", "Bad breakpoint number at or near: '1-'"),
+            ("1.x", "Bad breakpoint location number 'x'"),
+            ("1.3-2", "Inverted breakpoint location range at '3-2'"),
+        ] {
+            assert_eq!(list(text), Err(message.into()), "{text}");
+        }
         assert!(list("1-4294967295").unwrap().len() < 10_000);
+    }
+
+    #[test]
+    fn lists_that_delete_takes() {
+        let list = |text| numbers(text, &mut |_| 7).map_err(|e| e.message);
+        assert_eq!(list("1 3-4 $x"), Ok(vec![Some(1), Some(3), Some(4), Some(7)]));
+        assert_eq!(list("1 x 2"), Ok(vec![Some(1)]));
+        assert_eq!(list("0 1x"), Ok(vec![None, None]));
+        assert_eq!(list("-1"), Err("negative value".into()));
+        assert_eq!(list("2-x"), Err("inverted range".into()));
     }
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::breakpoint::{Disposition, Origin, Probe};
 use super::sites::{INTERNAL, is_gone};
 use super::view::Names;
-use super::{Session, engine_error, process, signals};
+use super::{Announced, Session, engine_error, process, signals};
 use crate::arch::Registers;
 use crate::engine::client::Happening;
 use crate::engine::protocol::{Event, Reason, TargetId, Tid};
@@ -342,15 +342,16 @@ impl Session {
         let asks = hit.iter().all(|n| {
             self.probes
                 .get(*n)
-                .is_some_and(|probe| super::plan::continues(probe, self.names))
+                .is_some_and(|probe| super::plan::continues(probe, &*self.names))
         }) || self.show.never_stops();
         if !asks {
             self.stand(index)?;
             self.announce_threads(index);
         }
         self.targets[index].selected = stop.tid;
-        if self.is_break(first) && !self.show.never_stops() {
-            self.banner(index, stop.tid, first, &hit);
+        let shown = hit.iter().copied().find(|number| self.is_break(*number));
+        if let Some(number) = shown.filter(|_| !self.show.never_stops()) {
+            self.banner(index, stop.tid, number, &hit);
         }
         let bodies = self.take_bodies(&hit);
         Ok(Some(if asks {
@@ -528,16 +529,15 @@ impl Session {
         let silent = hit
             .iter()
             .any(|n| self.probes.get(*n).is_some_and(super::plan::is_silent));
-        if silent {
-            return;
+        let mut text = String::new();
+        if !silent
+            && let Some(registers) = self.registers(tid)
+            && let Some(probe) = self.probes.get(first)
+        {
+            text = self.hit_text(index, tid, probe, &registers);
         }
-        let Some(registers) = self.registers(tid) else {
-            return;
-        };
-        if let Some(probe) = self.probes.get(first).cloned() {
-            let text = self.hit_text(index, tid, &probe, &registers);
-            self.tell(&text);
-        }
+        let shown = !silent;
+        self.announced = Some(Announced { text, shown });
     }
 
     /// `\nThread 2 "t" hit Breakpoint 1, 0x… in f ()\n`
@@ -600,7 +600,7 @@ impl Session {
             signals::describe(number),
             self.frame(index, &registers)
         );
-        self.tell(&text);
+        self.announced = Some(Announced { text, shown: true });
     }
 
     /// `0x… in f () from LIB`, what gdb shows for a frame without debug info.
@@ -666,9 +666,10 @@ impl Session {
                 Disposition::Delete => {
                     self.delete(*number);
                 }
+                Disposition::Disable if probe.left > 1 => probe.left -= 1,
                 Disposition::Disable => {
                     probe.enabled = false;
-                    probe.disposition = Disposition::Keep;
+                    probe.left = 0;
                     self.stale = true;
                 }
                 Disposition::Keep => {}

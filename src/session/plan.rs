@@ -48,13 +48,13 @@ fn command(node: &Node, names: &dyn Resolver) -> Option<&'static str> {
 
 /// Whether a probe's body ends in `continue`: its hits need nobody. Commands behind it never run.
 pub fn continues(probe: &Probe, names: &dyn Resolver) -> bool {
-    if probe.origin == Origin::Trace {
+    if probe.origin != Origin::Break {
         return true;
     }
-    probe
-        .body
-        .as_ref()
-        .is_some_and(|body| body.iter().any(|node| always_continues(node, names)))
+    probe.body.as_ref().is_some_and(|body| {
+        let body = body::expand(body, names);
+        body.iter().any(|node| always_continues(node, names))
+    })
 }
 
 fn always_continues(node: &Node, names: &dyn Resolver) -> bool {
@@ -98,7 +98,8 @@ fn parse(probe: &Probe, names: &dyn Resolver, view: &View<'_>) -> Parsed {
     };
     let nodes = probe.body.as_deref().unwrap_or_default();
     let (_, nodes) = body::strip_silent(nodes);
-    let body = body::parse_body(nodes, names, view).map_err(|e| e.to_string());
+    let nodes = body::expand(nodes, names);
+    let body = body::parse_body(&nodes, names, view).map_err(|e| e.to_string());
     Parsed {
         condition,
         body,
@@ -106,11 +107,21 @@ fn parse(probe: &Probe, names: &dyn Resolver, view: &View<'_>) -> Parsed {
     }
 }
 
+/// What a plan depends on beside the probe.
+#[derive(Clone, Copy)]
+struct How {
+    /// The place is a function's first instruction.
+    entry: bool,
+    /// `compat strict`.
+    strict: bool,
+    /// Why every hit goes through the front.
+    attended: Option<&'static str>,
+}
+
 fn make(
     probe: &Probe,
     parsed: Parsed,
-    entry: bool,
-    strict: bool,
+    how: How,
     view: &View<'_>,
     sharing: &mut Sharing<'_>,
 ) -> Plan {
@@ -121,16 +132,22 @@ fn make(
             return stopping(parsed, Some(error));
         }
     };
+    let How {
+        entry,
+        strict,
+        attended,
+    } = how;
     let mut asks = None;
     if parsed.continues {
         let compiled = match &parsed.body {
             Ok(_) if strict => Err("compat is strict".into()),
+            Ok(_) if attended.is_some() => Err(attended.unwrap_or_default().into()),
             Err(error) => Err(error.clone()),
             Ok(commands) => {
                 let source = Source {
                     condition,
                     body: commands,
-                    continues: probe.origin == Origin::Trace,
+                    continues: probe.origin != Origin::Break,
                     entry,
                 };
                 compile::compile(&source, view, sharing).map_err(|why| why.to_string())
@@ -190,6 +207,21 @@ struct Parsed {
 }
 
 impl Session {
+    /// What a user wants to happen at each stop, if the front has to do it at this probe's.
+    fn attended(&self, probe: &Probe) -> Option<&'static str> {
+        if probe.origin != Origin::Break || self.show.never_stops() {
+            None
+        } else if self.stop_hook {
+            Some("`hook-stop' runs at each stop")
+        } else if self.displays && !is_silent(probe) {
+            Some("`display' shows values at each stop")
+        } else if probe.left > 1 {
+            Some("`enable count' counts its stops")
+        } else {
+            None
+        }
+    }
+
     /// Decides how a probe runs at an address of a target.
     pub fn plan(&mut self, index: usize, probe: &Probe, address: u64) -> Plan {
         let mut variables = self.variables.clone();
@@ -218,9 +250,10 @@ impl Session {
             symbol.is_none_or(|(_, offset)| offset == 0)
         });
         let strict = self.settings.strict;
-        let names = self.names;
+        let names = self.names.clone();
+        let attended = self.attended(probe);
         self.with_view(|view, _| {
-            let parsed = parse(probe, names, view);
+            let parsed = parse(probe, &*names, view);
             let keeper = view.keeper.as_ref().map(RefCell::borrow);
             let own = keeper.as_ref().map(|keeper| keeper.counters());
             let Some(counters) = own.or(counters) else {
@@ -230,7 +263,12 @@ impl Session {
                 variables,
                 counters,
             };
-            make(probe, parsed, entry, strict, view, &mut sharing)
+            let how = How {
+                entry,
+                strict,
+                attended,
+            };
+            make(probe, parsed, how, view, &mut sharing)
         })
     }
 

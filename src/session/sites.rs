@@ -294,7 +294,7 @@ impl Session {
         let counters = keeper.counters();
         for probe in self.probes.iter() {
             let place = counters.probe(probe.place);
-            let temporary = probe.disposition != Disposition::Keep;
+            let temporary = probe.disposition != Disposition::Keep && probe.left <= 1;
             place.temporary.store(temporary.into(), Ordering::Relaxed);
             place.enabled.store(probe.enabled.into(), Ordering::Release);
         }
