@@ -3,6 +3,7 @@
 mod abi;
 mod decode;
 mod disassemble;
+mod exits;
 #[cfg(test)]
 mod machine;
 mod names;
@@ -11,9 +12,10 @@ mod registers;
 mod relocate;
 mod vector;
 
-pub use abi::{Argument, INT3, SYSCALL, SYSCALL_ARGUMENTS, argument, find_syscall};
+pub use abi::{Argument, INT3, RETURN_VALUE, SYSCALL, SYSCALL_ARGUMENTS, argument, find_syscall};
 pub use decode::{Boundary, boundary};
 pub use disassemble::disassemble;
+pub use exits::{Exit, ExitKind, Exits, Target, Undecoded, exits};
 pub use names::{EFLAGS, INFO_REGISTERS, MASK_REGISTERS, MXCSR, RegisterClass, register_name};
 pub use prologue::prologue;
 pub use registers::{Register, Registers};
