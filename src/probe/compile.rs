@@ -21,13 +21,16 @@ use crate::lang::{Error, Expr, Scope, ScopeError, Symbol, Type, Unreadable, Valu
 use super::interpret::{MAX_OPS, MAX_VALUES};
 use super::program::{Op, Program, V, Width};
 
-mod returns;
-
 mod display;
 mod expression;
 mod place;
+mod returns;
+#[cfg(test)]
+mod returns_tests;
 #[cfg(test)]
 mod tests;
+
+pub(crate) use returns::way_out;
 
 /// The convenience variables that programs share: 64-bit integers, each with one type.
 pub(crate) trait Variables {

@@ -11,4 +11,4 @@ pub(crate) mod hit;
 pub(crate) mod json;
 pub(crate) mod text;
 
-pub(crate) use hit::{Hit, HitFault, ProbeSummary, Summary};
+pub(crate) use hit::{Calls, Hit, HitFault, ProbeSummary, Summary};

@@ -259,9 +259,8 @@ fn through_table(instruction: &Instruction, before: &[Instruction]) -> bool {
         .take_while(|i| i.flow_control() == FlowControl::Next);
     let mut added = None;
     for earlier in straight {
-        let writes = |register| {
-            earlier.op0_kind() == OpKind::Register && earlier.op0_register() == register
-        };
+        let writes =
+            |register| earlier.op0_kind() == OpKind::Register && earlier.op0_register() == register;
         match added {
             None if earlier.mnemonic() == Mnemonic::Add && writes(jumped) => {
                 added = Some(earlier.op1_register());
@@ -350,15 +349,9 @@ mod tests {
         let rax = Register::Rax;
         for (code, kind) in [
             // jmp *%rax; jmp *0x18(%rax); jmp *0x10(%rip); jmp *0x601000(,%rax,8)
-            (
-                vec![0xff, 0xe0],
-                ExitKind::Indirect(Target::Register(rax)),
-            ),
+            (vec![0xff, 0xe0], ExitKind::Indirect(Target::Register(rax))),
             (vec![0xff, 0x60, 0x18], memory(Some(rax), None, 0x18)),
-            (
-                vec![0xff, 0x25, 0x10, 0, 0, 0],
-                memory(None, None, 0x1016),
-            ),
+            (vec![0xff, 0x25, 0x10, 0, 0, 0], memory(None, None, 0x1016)),
             (
                 vec![0xff, 0x24, 0xc5, 0x00, 0x10, 0x60, 0x00],
                 memory(None, Some((rax, 8)), 0x601000),
