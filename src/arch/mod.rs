@@ -23,3 +23,5 @@ pub use x86_64::{
 pub use x86_64::{ExitKind, Target, exits};
 /// The general registers as ptrace has them.
 pub use x86_64::{Register, Registers};
+/// What a kernel uprobe costs on an instruction.
+pub use x86_64::{UprobePrice, uprobe_price};

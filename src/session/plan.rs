@@ -7,7 +7,7 @@ use super::Session;
 use super::breakpoint::{Location, Origin, Probe};
 use super::returns;
 use super::variables::Variables;
-use super::view::{Names, View};
+use super::view::{self, Names, View};
 use crate::engine::protocol::Then;
 use crate::error::{Error, fail};
 use crate::lang::scope::{Unavailable, WayOut};
@@ -180,9 +180,9 @@ fn keep(
             entries: Ok(&kept),
         };
         match compile::compile_entry(kept.len() - 1, source, view, sharing) {
-            Ok(program) => programs.push(program),
+            Ok(program) if !program.capabilities.writes => programs.push(program),
             // The program says at the return that it was not kept.
-            Err(_) => drop(kept.pop()),
+            _ => drop(kept.pop()),
         }
     }
     Ok((kept, programs))
@@ -195,6 +195,10 @@ fn make_at(
     view: &View<'_>,
     sharing: &mut Sharing<'_>,
 ) -> Plan {
+    let allowed = |program: Program| match program.capabilities.writes && view.read_only {
+        true => Err(view::READ_ONLY.to_string()),
+        false => Ok(program),
+    };
     let condition = match &parsed.condition {
         Ok(condition) => condition.as_ref(),
         Err(error) => {
@@ -216,7 +220,8 @@ fn make_at(
             Err(error) => Err(error.clone()),
             Ok(commands) => {
                 let source = source(commands.as_slice(), place.always_continues);
-                compile::compile(&source, view, sharing).map_err(|why| why.to_string())
+                let compiled = compile::compile(&source, view, sharing);
+                compiled.map_err(|why| why.to_string()).and_then(allowed)
             }
         };
         match compiled {
@@ -234,14 +239,15 @@ fn make_at(
             Err(why) => asks = Some(why),
         }
     }
-    match compile::compile(&source(&[], true), view, sharing) {
+    let compiled = compile::compile(&source(&[], true), view, sharing);
+    match compiled.map_err(|why| why.to_string()).and_then(allowed) {
         Ok(program) => Plan {
             program,
             condition_compiled: true,
             ..stopping(parsed, asks)
         },
         Err(why) => {
-            let why = asks.unwrap_or_else(|| why.to_string());
+            let why = asks.unwrap_or(why);
             stopping(parsed, Some(why))
         }
     }
