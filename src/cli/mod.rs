@@ -1,5 +1,6 @@
 //! The command line: which front runs, with what.
 
+mod doctor;
 mod gdb;
 mod prompt;
 mod signals;
@@ -19,6 +20,8 @@ pub fn main() -> ExitCode {
     let mut arguments = arguments.peekable();
     let result = if arguments.peek().is_some_and(|first| first == "trace") {
         trace::main(arguments.skip(1))
+    } else if arguments.peek().is_some_and(|first| first == "doctor") {
+        doctor::main(arguments.skip(1))
     } else {
         gdb::parse(arguments).and_then(prompt::main)
     };
