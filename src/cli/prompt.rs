@@ -37,6 +37,7 @@ pub fn main(options: Options) -> Result<u8, Error> {
     let names = Names::default();
     let mut session = Session::new(Output::standard(), Rc::new(names.clone()));
     session.unattended = options.batch;
+    session.read_only = options.read_only;
     let mut interpreter = Interpreter::new(session, names, terminal, options.batch);
     if !options.quiet && on_terminal {
         interpreter.print(concat!(

@@ -206,6 +206,7 @@ pub fn here(i: &mut Interpreter) -> Result<String, Error> {
 
 /// A condition must parse; its values may not exist yet.
 pub fn check_condition(i: &mut Interpreter, condition: &str) -> Result<(), Error> {
+    i.may_evaluate(condition)?;
     i.session
         .with_view(|view, _| lang::parse(condition, view).map(|_| ()))
         .map_err(|e| Error::new(e.to_string()))
@@ -258,6 +259,7 @@ pub fn trace(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
         check_condition(i, condition)?;
     }
     if let Some(body) = &text.body {
+        i.may_run(body)?;
         i.hint_body(body);
     }
     let mut missing = None;
@@ -334,12 +336,13 @@ impl Interpreter {
 
     /// `commands [N…]`
     pub fn set_body(&mut self, list: &str, body: Arc<[Node]>) -> Result<(), Error> {
+        self.may_run(&body)?;
         self.hint_body(&body);
         let body = (!body.is_empty()).then_some(body);
         if list.is_empty() {
             let last = self.session.probes.last_number();
             if self.session.probes.get(last).is_none() {
-                fail!("No breakpoints specified.");
+                fail!("Argument required (one or more breakpoint numbers).");
             }
             return self.give_body(last, body);
         }

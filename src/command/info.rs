@@ -12,7 +12,7 @@ pub fn breakpoints(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
     if numbers.len() < words.split_ascii_whitespace().count() {
         fail!("Arguments must be numbers or '$' variables.");
     }
-    let text = i.session.probes.table(&numbers);
+    let text = i.session.probes.table(&numbers, words);
     i.print(&text);
     Ok(())
 }

@@ -569,9 +569,11 @@ impl Interpreter {
 /// where it begins, everything else when it is complete.
 fn error_line(node: &Node, last: usize) -> usize {
     match node {
-        Node::Define { name: head, .. } | Node::Document { name: head, .. } => {
-            head.at.line as usize
-        }
+        Node::Define { name: head, .. }
+        | Node::Document { name: head, .. }
+        | Node::Commands {
+            arguments: head, ..
+        } => head.at.line as usize,
         _ => last,
     }
 }

@@ -269,7 +269,9 @@ pub fn condition(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
     };
     if let Some(probe) = i.session.probes.get_mut(number) {
         probe.condition = condition;
-        probe.typed = probe.spec.clone();
+        if probe.origin == Origin::Break {
+            probe.typed = probe.spec.clone();
+        }
     }
     i.session.stale = true;
     Ok(())

@@ -44,7 +44,7 @@ pub fn save(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
 fn script(probe: &Probe) -> String {
     let pending = !probe.resolved && probe.locations.is_empty();
     let what = if pending { &probe.typed } else { &probe.spec };
-    let typed_condition = pending && probe.typed != probe.spec;
+    let typed_condition = pending && probe.origin == Origin::Break && probe.typed != probe.spec;
     let mut out = match (probe.origin, probe.disposition) {
         (Origin::Dprintf, _) if pending => format!("dprintf {what}\n"),
         (Origin::Dprintf, _) => format!("dprintf {},{}\n", probe.spec, format_of(probe)),

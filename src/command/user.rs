@@ -64,6 +64,9 @@ fn joined(name: &str) -> String {
 impl Names {
     /// What a line calls. The user's own come before ours and gdb's.
     pub fn find<'a>(&self, line: &'a str) -> Result<Found<'a>, Error> {
+        if let Some(rest) = line.trim_start().strip_prefix('!') {
+            return Ok(Found::Built(TOP.find("shell")?, rest.trim_start()));
+        }
         let (word, rest) = split(line);
         if let Some(found) = self.exact(word, rest)? {
             return Ok(found);

@@ -7,9 +7,11 @@
 pub(crate) mod arguments;
 pub(crate) mod body;
 pub(crate) mod braces;
+pub(crate) mod changes;
 pub(crate) mod conversion;
 #[cfg(test)]
 mod differential;
+pub(crate) mod duration;
 pub(crate) mod error;
 pub(crate) mod examine;
 pub(crate) mod expr;
@@ -52,7 +54,7 @@ pub(crate) use eval::{evaluate, type_of};
 pub(crate) use format::{format_scalar, linkage_symbolic, print_value};
 pub(crate) use parse::{parse, parse_argument};
 
-/// What a convenience variable that nobody has set yet stands for: `$arg1`, `$now`, `$wall` are
+/// What a convenience variable that nobody has set yet stands for: `$arg1`, `$retval`, `$now` are
 /// short forms of `$_arg1` and so on until a script assigns them.
 pub(crate) fn short_form(name: &str) -> Option<Expr> {
     if let Some(digits) = name.strip_prefix("arg") {
@@ -60,6 +62,7 @@ pub(crate) fn short_form(name: &str) -> Option<Expr> {
         return digits.parse().ok().filter(|_| plain).map(Expr::Argument);
     }
     match name {
+        "retval" => Some(Expr::Retval),
         "now" => Some(Expr::Special(scope::Special::Now)),
         "wall" => Some(Expr::Special(scope::Special::Wall)),
         _ => None,

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use super::returns::WayOut;
 use crate::error::{Error, fail};
 use crate::lang::script::Node;
 
@@ -37,6 +38,8 @@ pub struct Location {
     pub symbol: Option<String>,
     /// `disable 1.2` is per location.
     pub enabled: bool,
+    /// It is a way out of a function, since that was asked for.
+    pub out: Option<WayOut>,
 }
 
 /// A breakpoint or a tracing probe, by its number.
@@ -77,7 +80,8 @@ pub struct Probe {
 impl Probe {
     /// The condition came with the location, which is not found yet: both are shown as typed.
     fn shows_condition_as_typed(&self) -> bool {
-        !self.resolved && self.locations.is_empty() && self.typed != self.spec
+        let typed = self.origin == Origin::Break && self.typed != self.spec;
+        !self.resolved && self.locations.is_empty() && typed
     }
 
     /// `Breakpoint`, or `Temporary breakpoint`.
@@ -197,8 +201,8 @@ impl Probes {
         ))
     }
 
-    /// What `info breakpoints` prints; `chosen` empty means all.
-    pub fn table(&self, chosen: &[u32]) -> String {
+    /// What `info breakpoints` prints; `chosen` empty means all, `typed` is how they were chosen.
+    pub fn table(&self, chosen: &[u32], typed: &str) -> String {
         let shown: Vec<&Probe> = self
             .iter()
             .filter(|p| chosen.is_empty() || chosen.contains(&p.number))
@@ -206,14 +210,7 @@ impl Probes {
         if shown.is_empty() {
             return match chosen {
                 [] => "No breakpoints or watchpoints.\n".into(),
-                [one] => format!("No breakpoint or watchpoint matching '{one}'.\n"),
-                many => {
-                    let list: Vec<String> = many.iter().map(u32::to_string).collect();
-                    format!(
-                        "No breakpoint or watchpoint matching '{}'.\n",
-                        list.join(" ")
-                    )
-                }
+                _ => format!("No breakpoint or watchpoint matching '{typed}'.\n"),
             };
         }
         // Without any address the column is narrow.
@@ -281,7 +278,11 @@ fn rows(probe: &Probe, width: usize, out: &mut String) {
     if probe.left > 1 {
         let _ = writeln!(out, "\tdisable after next {} hits", probe.left);
     }
-    if let Some(body) = &probe.body {
+    // What a dprintf prints stands behind its location until that is found.
+    let pending = !probe.resolved && probe.locations.is_empty();
+    if let Some(body) = &probe.body
+        && !(pending && probe.origin == Origin::Dprintf)
+    {
         lines(body, 8, out);
     }
     if probe.locations.len() > 1 {
@@ -296,12 +297,18 @@ fn rows(probe: &Probe, width: usize, out: &mut String) {
             place(location, out);
         }
     }
+    for remark in super::returns::remarks(&probe.locations) {
+        let _ = writeln!(out, "\t{remark}");
+    }
 }
 
 fn place(location: &Location, out: &mut String) {
     let _ = write!(out, "{:#018x} ", location.address);
     if let Some(symbol) = &location.symbol {
         let _ = write!(out, "<{symbol}>");
+    }
+    if let Some(remark) = location.out.as_ref().and_then(WayOut::remark) {
+        let _ = write!(out, " ({remark})");
     }
     out.push('\n');
 }
@@ -489,6 +496,7 @@ mod tests {
                     address: *address,
                     symbol: Some(symbol.to_string()),
                     enabled: true,
+                    out: None,
                 })
                 .collect(),
             resolved: true,
@@ -541,9 +549,9 @@ Num     Type           Disp Enb Address            What
 2.2                         y-  0x000000000000113d <n::ov(char*)>
 3       breakpoint     keep y   <PENDING>          f
 ";
-        assert_eq!(probes.table(&[]), expected);
+        assert_eq!(probes.table(&[], ""), expected);
         assert_eq!(
-            probes.table(&[99]),
+            probes.table(&[99], "99"),
             "No breakpoint or watchpoint matching '99'.\n"
         );
     }

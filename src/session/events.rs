@@ -123,6 +123,7 @@ impl Session {
     pub fn wait(&mut self, until: Option<Instant>) -> Result<Wake, Error> {
         let mut asked_to_stop: Option<Instant> = None;
         loop {
+            self.flush_in_time();
             if let Some(wake) = self.next_waiting()? {
                 return Ok(wake);
             }
@@ -130,7 +131,7 @@ impl Session {
                 return Ok(Wake::Ended);
             }
             if self.limit == Some(0)
-                || self.output.is_closed()
+                || self.nobody_reads()
                 || must_end()
                 || until.is_some_and(|u| Instant::now() >= u)
             {
@@ -156,7 +157,7 @@ impl Session {
                         return Ok(wake);
                     }
                 }
-                None => self.output.flush(),
+                None => self.flush(),
             }
         }
     }
@@ -379,7 +380,7 @@ impl Session {
         let Some((_, site)) = self.targets[index].sites.iter().find(|(_, s)| s.id == site) else {
             return Vec::new();
         };
-        let mut candidates: Vec<(u32, bool)> = Vec::new();
+        let mut candidates: Vec<(u32, bool, bool)> = Vec::new();
         let mut seen = false;
         for (number, plan) in &site.probes {
             let Some(probe) = self.probes.get(*number).filter(|p| p.enabled) else {
@@ -388,14 +389,16 @@ impl Session {
             seen |= probe.place == first;
             if seen && plan.stops() {
                 // The keeper decided about the first; of the others it tells nothing.
-                let decided = probe.place == first && plan.condition_compiled;
-                candidates.push((*number, decided));
+                let first = probe.place == first;
+                candidates.push((*number, first, plan.condition_compiled));
             }
         }
         candidates
             .into_iter()
-            .filter(|(number, decided)| *decided || self.condition_holds(*number, stop.tid))
-            .map(|(number, _)| number)
+            .filter(|(number, first, compiled)| {
+                *first && *compiled || self.condition_holds(*number, stop.tid, *compiled)
+            })
+            .map(|(number, ..)| number)
             .collect()
     }
 
@@ -413,7 +416,8 @@ impl Session {
     }
 
     /// Evaluates a condition on a stopped thread; one that fails counts as true, as in gdb.
-    fn condition_holds(&mut self, number: u32, tid: Tid) -> bool {
+    /// `counted`: the keeper looked at it too, counted the hit and told of a failure.
+    fn condition_holds(&mut self, number: u32, tid: Tid, counted: bool) -> bool {
         let Some(condition) = self.probes.get(number).and_then(|p| p.condition.clone()) else {
             return true;
         };
@@ -421,8 +425,8 @@ impl Session {
             let expr = lang::parse(&condition, view)?;
             lang::evaluate(&expr, view)?.is_true(view)
         });
-        if let (Ok(false), Some(keeper), Some(probe)) =
-            (&holds, &self.keeper, self.probes.get(number))
+        if let (false, Ok(false), Some(keeper), Some(probe)) =
+            (counted, &holds, &self.keeper, self.probes.get(number))
         {
             // The keeper counted a pass whose condition it could not look at.
             keeper
@@ -432,9 +436,10 @@ impl Session {
                 .fetch_sub(1, Ordering::Relaxed);
         }
         holds.unwrap_or_else(|error| {
-            self.output.complain(&format!(
-                "Error in testing condition for breakpoint {number}:\n{error}"
-            ));
+            if !counted {
+                let text = format!("Error in testing breakpoint condition:\n{error}");
+                self.output.complain(&text);
+            }
             true
         })
     }

@@ -13,6 +13,7 @@ pub(crate) mod output;
 pub(crate) mod plan;
 pub(crate) mod process;
 pub(crate) mod replay;
+pub(crate) mod returns;
 pub(crate) mod settings;
 pub(crate) mod signals;
 pub(crate) mod sites;
@@ -24,6 +25,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
 use std::rc::Rc;
+use std::time::{Duration, Instant};
 
 use crate::engine::client::{EngineError, Keeper};
 use crate::engine::protocol::{Failure, Reason, TargetId, Tid};
@@ -31,6 +33,7 @@ use crate::error::Error;
 use crate::lang::examine::ExamineState;
 use crate::lang::script::Resolver;
 use crate::lang::{ScopeError, Unreadable};
+use crate::record::sink::Sinks;
 
 use breakpoint::Probes;
 use events::Stop;
@@ -104,6 +107,10 @@ pub struct Session {
     pub current: usize,
     /// How hits are shown.
     pub show: replay::Show,
+    /// Where hits are written, in a front that never stops its targets.
+    pub sinks: Option<Sinks>,
+    /// The processes are looked at and not changed.
+    pub read_only: bool,
     /// A launched program's standard output goes to standard error.
     pub stdout_to_stderr: bool,
     /// The targets are meant to run: nothing is presented at the moment.
@@ -121,7 +128,12 @@ pub struct Session {
     /// The text of the stop that is to be presented.
     pub announced: Option<Announced>,
     keeper: Option<Keeper>,
+    /// When text was made visible last.
+    flushed: Instant,
 }
+
+/// How long text may wait to be made visible while more comes.
+const FLUSH: Duration = Duration::from_millis(50);
 
 impl Session {
     /// With nothing loaded.
@@ -138,6 +150,9 @@ impl Session {
             targets: Vec::new(),
             current: 0,
             show: replay::Show::default(),
+            sinks: None,
+            read_only: false,
+            flushed: Instant::now(),
             stdout_to_stderr: false,
             running: false,
             stale: false,
@@ -147,6 +162,33 @@ impl Session {
             displays: false,
             announced: None,
             keeper: None,
+        }
+    }
+
+    /// Makes visible what was written.
+    pub fn flush(&mut self) {
+        self.flushed = Instant::now();
+        self.output.flush();
+        if let Some(sinks) = &mut self.sinks {
+            sinks.flush();
+            for note in sinks.notes() {
+                self.output.complain(&note);
+            }
+        }
+    }
+
+    /// The same, now and then.
+    fn flush_in_time(&mut self) {
+        if self.flushed.elapsed() > FLUSH {
+            self.flush();
+        }
+    }
+
+    /// Nothing of what is shown would be read by anybody.
+    pub fn nobody_reads(&self) -> bool {
+        match &self.sinks {
+            Some(sinks) => sinks.is_over(),
+            None => self.output.is_closed(),
         }
     }
 
@@ -234,6 +276,7 @@ impl Session {
         f: impl FnOnce(&mut View<'_>, &mut Output, &mut ExamineState) -> R,
     ) -> R {
         let registers = tid.and_then(|tid| self.registers(tid));
+        let returns = tid.map_or_else(Vec::new, |tid| self.returns_at(tid));
         let (source, names): (_, &dyn view::Names) =
             match (self.targets.get(self.current), &self.program) {
                 (Some(target), _) => (
@@ -253,8 +296,14 @@ impl Session {
             variables: &mut self.variables,
             keeper: self.keeper.as_mut().map(RefCell::new),
             registers: registers.as_deref().copied(),
+            returns,
+            read_only: self.read_only,
+            warnings: RefCell::default(),
         };
         let result = f(&mut view, &mut self.output, &mut self.examine);
+        for text in view.warnings.take() {
+            self.output.complain(&format!("warning: {text}"));
+        }
         let after = view.registers;
         if after != registers.as_deref().copied()
             && let (Some(tid), Some(after)) = (tid, after)

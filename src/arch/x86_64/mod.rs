@@ -3,19 +3,23 @@
 mod abi;
 mod decode;
 mod disassemble;
+mod exits;
 #[cfg(test)]
 mod machine;
 mod names;
 mod prologue;
 mod registers;
 mod relocate;
+mod uprobe;
 mod vector;
 
-pub use abi::{Argument, INT3, SYSCALL, SYSCALL_ARGUMENTS, argument, find_syscall};
+pub use abi::{Argument, INT3, RETURN_VALUE, SYSCALL, SYSCALL_ARGUMENTS, argument, find_syscall};
 pub use decode::{Boundary, boundary};
 pub use disassemble::disassemble;
+pub use exits::{ExitKind, Target, exits};
 pub use names::{EFLAGS, INFO_REGISTERS, MASK_REGISTERS, MXCSR, RegisterClass, register_name};
 pub use prologue::prologue;
 pub use registers::{Register, Registers};
 pub use relocate::{Displaced, Position, SLOT_MAX, Slot};
+pub use uprobe::{UprobePrice, uprobe_price};
 pub use vector::vector_register;
