@@ -9,7 +9,7 @@
 //! === NAME OF THE CASE
 //! program: NAME              of testapps/
 //! args: OPTIONS              `--batch -x SCRIPT PROGRAM` if left out; SCRIPT and PROGRAM stand for the paths
-//! ex: COMMAND                once or more: `--batch -ex COMMAND… PROGRAM`; `\n` is a new line
+//! ex: COMMAND                once or more: `--batch -ex COMMAND… PROGRAM`; `␤` is a new line
 //! stdin: LINE                what is typed
 //! except: REASON             the case differs; it is an error if it does not
 //! --- file NAME              a file beside the script, once or more
@@ -93,7 +93,7 @@ fn read_case(text: &str, program: &str) -> Case {
             match key {
                 "program" => case.program = value.to_owned(),
                 "args" => case.arguments = Some(words(value)),
-                "ex" => commands.push(value.replace("\\n", "\n").replace("\\\n", "\\n")),
+                "ex" => commands.push(value.replace('␤', "\n")),
                 "stdin" => case.typed.push(value.to_owned()),
                 "except" => case.except = Some(value.to_owned()),
                 _ => panic!("{}: what is {key:?}?", case.name),
@@ -181,6 +181,9 @@ fn comparable(text: &str) -> String {
         let line = pid.replace_all(&line, "process PID");
         let _ = writeln!(out, "{}", stack.replace_all(&line, "0xSTACK"));
     }
+    // gdb goes to a new line when its input ends.
+    out.truncate(out.trim_end_matches('\n').len());
+    out.push('\n');
     out
 }
 

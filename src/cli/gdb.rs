@@ -29,6 +29,8 @@ pub struct Options {
     pub attach: Option<String>,
     /// No prompt, no questions, exit status from the last command.
     pub batch: bool,
+    /// `-nx`: the start-up file is left out.
+    pub no_init: bool,
     /// `-q`: no banner.
     pub quiet: bool,
     /// The program is looked at and not changed.
@@ -49,6 +51,7 @@ enum Name {
     EarlyEval,
     Batch,
     Ignored,
+    NoInit,
     Quiet,
     ReadOnly,
     Version,
@@ -68,10 +71,9 @@ const OPTIONS: &[(&str, Name)] = &[
     ("iex", Name::EarlyEval),
     ("init-eval-command", Name::EarlyEval),
     ("batch", Name::Batch),
-    // There are no start-up files to leave out.
-    ("n", Name::Ignored),
-    ("nx", Name::Ignored),
-    ("nh", Name::Ignored),
+    ("n", Name::NoInit),
+    ("nx", Name::NoInit),
+    ("nh", Name::NoInit),
     ("nw", Name::Ignored),
     ("q", Name::Quiet),
     ("quiet", Name::Quiet),
@@ -94,7 +96,7 @@ Stops at, reads and changes what a running program does, with gdb's commands.
 Options, with one or two dashes, run in the order given:
   -p, --pid TARGET           Attach: a process id, a program's name, or /REGEX/ on its command line.
   --args                     What follows is the program and its arguments.
-  -x, --command FILE         Run the commands in FILE.
+  -x, --command FILE         Run the commands in FILE; - is the standard input.
   -ex, --eval-command CMD    Run one command.
   -ix, -iex                  The same, before the program is loaded.
   --batch                    Leave when these have run; ask nothing.
@@ -102,7 +104,7 @@ Options, with one or two dashes, run in the order given:
   --read-only                Refuse what would change the program's memory or registers, or end a
                              process that was running. Breakpoints still put an int3 in its text
                              while they are set, and map a page of slots beside it.
-  -nx, -nh, -n               Accepted: there are no start-up files.
+  -nx, -nh, -n               Leave out the start-up file ~/.config/trapline/init.
   --version, --help
 
 trapline trace --help tells how to print every hit of a function, one line each.
@@ -136,6 +138,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Options, E
             Name::Args
                 | Name::Batch
                 | Name::Ignored
+                | Name::NoInit
                 | Name::Quiet
                 | Name::ReadOnly
                 | Name::Version
@@ -170,6 +173,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Options, E
             Name::ReadOnly => options.read_only = true,
             Name::Version => options.version = true,
             Name::Help => options.help = true,
+            Name::NoInit => options.no_init = true,
             Name::Ignored => {}
         }
     }

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::io::IsTerminal;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use super::gdb::{HELP, Options, Step};
@@ -46,6 +46,11 @@ pub fn main(options: Options) -> Result<u8, Error> {
             "\nType \"help\" for help.\n"
         ));
     }
+    if let Some(file) = init_file().filter(|file| !options.no_init && file.exists()) {
+        if let Err(error) = interpreter.source(&file) {
+            interpreter.session.output.complain(&error.message);
+        }
+    }
     let mut failed = steps(&mut interpreter, &options.early);
     failed |= begin(&mut interpreter, &options);
     if let Some(last) = options
@@ -59,6 +64,16 @@ pub fn main(options: Options) -> Result<u8, Error> {
         repl::run(&mut interpreter);
     }
     end(&mut interpreter, options.batch && failed)
+}
+
+/// What a user wants at the start of each session: `$XDG_CONFIG_HOME/trapline/init` (XDG base
+/// directory specification). gdb's own start-up files are not read unless they are named.
+fn init_file() -> Option<PathBuf> {
+    let config = std::env::var_os("XDG_CONFIG_HOME")
+        .map(PathBuf::from)
+        .filter(|path| path.is_absolute())
+        .or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".config")))?;
+    Some(config.join("trapline/init"))
 }
 
 /// Nothing but text can be written to the terminal, or nothing is known about it.
@@ -130,7 +145,7 @@ fn steps(interpreter: &mut Interpreter, steps: &[Step]) -> bool {
         }
         let result = match step {
             // As gdb: a warning, and no failure.
-            Step::File(path) if !Path::new(path).exists() => {
+            Step::File(path) if path != "-" && !Path::new(path).exists() => {
                 let text = format!("warning: {}: No such file or directory", path.display());
                 interpreter.session.output.complain(&text);
                 Ok(())

@@ -238,7 +238,8 @@ fn check(options: &Options) -> Result<Vec<Destination>, Error> {
     for probe in &options.probes {
         let at = position("-e", 1);
         let wrong = |text: &str| Error::usage(format!("trapline trace: -e '{probe}': {text}"));
-        crate::lang::braces::parse_probe(probe, &at, &Names::default()).map_err(|e| wrong(&e.message))?;
+        crate::lang::braces::parse_probe(probe, &at, &Names::default())
+            .map_err(|e| wrong(&e.message))?;
         if options.read_only {
             read_only::check_probe(probe, &at).map_err(|e| wrong(&e.message))?;
         }

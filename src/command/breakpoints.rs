@@ -140,6 +140,10 @@ fn add(i: &mut Interpreter, wanted: Wanted, tell: bool, note: bool) -> Result<()
     for location in wanted.locations.iter().filter(|_| note) {
         text.extend(i.session.probes.note(location.address));
     }
+    let chooser = match wanted.origin {
+        Origin::Break => i.session.chooser(&wanted.spec),
+        Origin::Trace | Origin::Dprintf => None,
+    };
     let number = i.session.probes.add(|number, place| Probe {
         number,
         place,
@@ -156,6 +160,7 @@ fn add(i: &mut Interpreter, wanted: Wanted, tell: bool, note: bool) -> Result<()
         resolved: !wanted.locations.is_empty(),
         locations: wanted.locations,
         missing: wanted.missing,
+        chooser,
     })?;
     i.session.stale = true;
     if let Some(probe) = i.session.probes.get(number) {
@@ -251,7 +256,8 @@ pub fn trace(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
     if call.arguments.is_empty() {
         fail!("Argument required (LOCATION [if CONDITION] [{{ COMMAND; … }}]).");
     }
-    let text = braces::parse_probe(call.arguments, call.at, &i.names).map_err(|e| Error::new(e.message))?;
+    let text = braces::parse_probe(call.arguments, call.at, &i.names)
+        .map_err(|e| Error::new(e.message))?;
     if let Some(target) = text.target {
         fail!("in {target}: probes in a process of their own are not supported; use -p {target}.");
     }

@@ -116,9 +116,7 @@ pub fn init_if_undefined(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Err
             };
             Ok(match *left {
                 lang::Expr::Variable(name) => Ok(lang::Scope::variable(view, &name).is_some()),
-                _ => Err(
-                    "The first parameter to init-if-undefined should be a GDB variable.",
-                ),
+                _ => Err("The first parameter to init-if-undefined should be a GDB variable."),
             })
         })
         .map_err(|e| Error::new(e.to_string()))?;
@@ -131,19 +129,17 @@ pub fn init_if_undefined(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Err
 
 /// `show convenience`
 pub fn show_convenience(i: &mut Interpreter, _: &Call<'_>) -> Result<(), Error> {
-    let text = i
-        .session
-        .with_view(|view, _| {
-            let mut text = String::new();
-            let keeper = view.keeper.as_ref().map(std::cell::RefCell::borrow);
-            let counters = keeper.as_ref().map(|keeper| keeper.counters());
-            for (name, value) in view.variables.all(counters) {
-                let shown = lang::print_value(&value, None, view)
-                    .unwrap_or_else(|error| format!("<error: {error}>"));
-                text.push_str(&format!("${name} = {shown}\n"));
-            }
-            text
-        });
+    let text = i.session.with_view(|view, _| {
+        let mut text = String::new();
+        let keeper = view.keeper.as_ref().map(std::cell::RefCell::borrow);
+        let counters = keeper.as_ref().map(|keeper| keeper.counters());
+        for (name, value) in view.variables.all(counters) {
+            let shown = lang::print_value(&value, None, view)
+                .unwrap_or_else(|error| format!("<error: {error}>"));
+            text.push_str(&format!("${name} = {shown}\n"));
+        }
+        text
+    });
     i.print(&text);
     Ok(())
 }
@@ -152,10 +148,17 @@ pub fn show_convenience(i: &mut Interpreter, _: &Call<'_>) -> Result<(), Error> 
 pub fn show_values(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
     const SHOWN: usize = 10;
     let first = match call.arguments {
-        "" => i.session.variables.history_length().saturating_sub(SHOWN - 1).max(1),
+        "" => i
+            .session
+            .variables
+            .history_length()
+            .saturating_sub(SHOWN - 1)
+            .max(1),
         expression => {
             let middle = signed_number(i, expression)?;
-            usize::try_from(middle.saturating_sub(5)).unwrap_or(1).max(1)
+            usize::try_from(middle.saturating_sub(5))
+                .unwrap_or(1)
+                .max(1)
         }
     };
     let text = i.session.with_view(|view, _| {

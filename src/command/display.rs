@@ -46,11 +46,17 @@ impl Display {
             };
             let size = size.filter(|_| !matches!(letter, 'i' | 's'));
             let size = size.map(String::from).unwrap_or_default();
-            let behind = if count != 1 || letter == 'i' { "\n" } else { "  " };
+            let behind = if count != 1 || letter == 'i' {
+                "\n"
+            } else {
+                "  "
+            };
             return format!("{number}: x/{times}{letter}{size} {expression}{behind}");
         }
         let letter = self.format.and_then(|format| format.format);
-        let letter = letter.map(|letter| format!("/{letter} ")).unwrap_or_default();
+        let letter = letter
+            .map(|letter| format!("/{letter} "))
+            .unwrap_or_default();
         format!("{number}: {letter}{expression} = ")
     }
 
@@ -67,7 +73,10 @@ impl Display {
             (None, Some(letter)) => format!("/{letter} "),
             (None, None) => String::new(),
         };
-        format!("{}:   {enabled}  {format}{}\n", self.number, self.expression)
+        format!(
+            "{}:   {enabled}  {format}{}\n",
+            self.number, self.expression
+        )
     }
 }
 
@@ -142,7 +151,9 @@ fn show(i: &mut Interpreter, display: &Display) {
             None => value(display, view),
         };
         let (text, error) = result;
-        let tail = error.map(|error| format!("<error: {error}>\n")).unwrap_or_default();
+        let tail = error
+            .map(|error| format!("<error: {error}>\n"))
+            .unwrap_or_default();
         format!("{}{text}{tail}", display.head())
     });
     i.print(&text);
@@ -218,7 +229,12 @@ pub fn delete(i: &mut Interpreter, list: &str, _: bool) -> Result<(), Error> {
 /// `enable display [N…]` and `disable display [N…]`
 pub fn switch(i: &mut Interpreter, list: &str, on: bool) -> Result<(), Error> {
     let numbers = match list {
-        "" => i.displays.list.iter().map(|display| display.number).collect(),
+        "" => i
+            .displays
+            .list
+            .iter()
+            .map(|display| display.number)
+            .collect(),
         list => chosen(i, list)?,
     };
     for display in &mut i.displays.list {

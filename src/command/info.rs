@@ -275,7 +275,9 @@ pub fn signals(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
             .unwrap_or(0),
     };
     if !signals::all().any(|known| known == number) {
-        fail!("Only signals 1-15 are valid as numeric signals.\nUse \"info signals\" for a list of symbolic signals.");
+        fail!(
+            "Only signals 1-15 are valid as numeric signals.\nUse \"info signals\" for a list of symbolic signals."
+        );
     }
     i.print(&format!("{HEAD}{}", signals::row(number)));
     Ok(())

@@ -160,7 +160,7 @@ impl Interpreter {
 
     /// A file of commands, up to its first error.
     pub fn source(&mut self, path: &Path) -> Result<(), Error> {
-        let text = fs::read(path).map_err(|e| {
+        let text = read(path).map_err(|e| {
             Error::new(format!(
                 "{}: {}.",
                 path.display(),
@@ -168,6 +168,11 @@ impl Interpreter {
             ))
         })?;
         let text = String::from_utf8_lossy(&text).into_owned();
+        // What is read as a script is named like one.
+        let path = match is_input(path) {
+            true => Path::new("stdin"),
+            false => path,
+        };
         self.calls.push(None);
         let result = self.deeper(|i| i.source_text(&path.to_string_lossy(), &text));
         self.calls.pop();
@@ -576,6 +581,20 @@ fn error_line(node: &Node, last: usize) -> usize {
         } => head.at.line as usize,
         _ => last,
     }
+}
+
+/// `-` stands for the standard input.
+pub fn is_input(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
+fn read(path: &Path) -> std::io::Result<Vec<u8>> {
+    if !is_input(path) {
+        return fs::read(path);
+    }
+    let mut text = Vec::new();
+    std::io::Read::read_to_end(&mut std::io::stdin(), &mut text)?;
+    Ok(text)
 }
 
 /// About where the stack is now.

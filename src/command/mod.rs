@@ -3,19 +3,19 @@
 
 mod breakpoints;
 mod data;
+mod display;
 mod eaten;
 mod gdb_names;
 mod info;
 pub(crate) mod interpreter;
+mod lists;
 pub(crate) mod read_only;
 pub(crate) mod running;
-mod settings;
-pub(crate) mod table;
-mod display;
-mod lists;
 mod save;
+mod settings;
 mod shell;
 mod source;
+pub(crate) mod table;
 mod top;
 mod user;
 

@@ -68,6 +68,7 @@ pub fn start(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
         locations: at,
         resolved: true,
         missing: None,
+        chooser: None,
     })?;
     if let Some(probe) = i.session.probes.get(number) {
         let text = format!("{}\n", probe.mention());

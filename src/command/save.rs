@@ -58,7 +58,11 @@ fn script(probe: &Probe) -> String {
     if probe.ignore > 0 {
         out.push_str(&format!("  ignore $bpnum {}\n", probe.ignore));
     }
-    if let Some(body) = probe.body.as_ref().filter(|_| probe.origin == Origin::Break) {
+    if let Some(body) = probe
+        .body
+        .as_ref()
+        .filter(|_| probe.origin == Origin::Break)
+    {
         out.push_str("  commands\n");
         lines(body, 4, &mut out);
         out.push_str("  end\n");

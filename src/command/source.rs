@@ -38,7 +38,10 @@ pub fn source(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
         return Ok(());
     }
     if path.extension().is_some_and(|e| e == "py" || e == "scm") {
-        let text = format!("warning: {}: {file} is no script of commands; left out.", call.at);
+        let text = format!(
+            "warning: {}: {file} is no script of commands; left out.",
+            call.at
+        );
         i.session.output.complain(&text);
         return Ok(());
     }

@@ -121,7 +121,11 @@ impl Names {
                 [] => Ok(Some(Found::User(word.into(), command, rest))),
                 names => fail!(
                     "Ambiguous {word} command \"{rest}\": {}.",
-                    names.iter().map(|n| &n[prefix.len()..]).collect::<Vec<_>>().join(", ")
+                    names
+                        .iter()
+                        .map(|n| &n[prefix.len()..])
+                        .collect::<Vec<_>>()
+                        .join(", ")
                 ),
             };
         }
@@ -146,9 +150,7 @@ impl Names {
     fn beginning(&self, prefix: &str, start: &str) -> Vec<String> {
         let defined = self.0.borrow();
         let begins = format!("{prefix}{start}");
-        let own = |name: &&String| {
-            name.starts_with(&begins) && !name[prefix.len()..].contains(' ')
-        };
+        let own = |name: &&String| name.starts_with(&begins) && !name[prefix.len()..].contains(' ');
         let shown = defined.aliases.iter().filter(|(_, alias)| !alias.hidden);
         let mut names: Vec<String> = defined.commands.keys().filter(own).cloned().collect();
         names.extend(shown.map(|(name, _)| name).filter(own).cloned());
@@ -166,7 +168,9 @@ impl Names {
     pub fn all(&self) -> Vec<(String, UserCommand)> {
         let defined = self.0.borrow();
         let commands = defined.commands.iter();
-        commands.map(|(name, c)| (name.clone(), c.clone())).collect()
+        commands
+            .map(|(name, c)| (name.clone(), c.clone()))
+            .collect()
     }
 
     /// What `hook-NAME` or `hookpost-NAME` runs.
@@ -188,7 +192,9 @@ impl Names {
 impl Resolver for Names {
     fn resolve<'a>(&self, line: &'a str) -> Option<(&'static str, &'a str)> {
         match self.find(line).ok()? {
-            Found::Built(entry, rest) => (!self.is_hooked(entry.name)).then_some((entry.name, rest)),
+            Found::Built(entry, rest) => {
+                (!self.is_hooked(entry.name)).then_some((entry.name, rest))
+            }
             Found::User(..) => None,
             Found::Alias(whole) => {
                 let (_, rest) = split(line);
@@ -286,7 +292,9 @@ fn hooked_name(name: &str) -> Option<String> {
         Some((prefix, last)) => (format!("{prefix} "), last),
         None => (String::new(), name),
     };
-    let hooked = last.strip_prefix("hook-").or(last.strip_prefix("hookpost-"))?;
+    let hooked = last
+        .strip_prefix("hook-")
+        .or(last.strip_prefix("hookpost-"))?;
     Some(format!("{prefix}{hooked}"))
 }
 

@@ -37,7 +37,10 @@ impl Arguments {
         let mut rest = line;
         while let Some(at) = rest.find("$arg") {
             let behind = &rest[at + 4..];
-            let digits = behind.len() - behind.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+            let digits = behind.len()
+                - behind
+                    .trim_start_matches(|c: char| c.is_ascii_digit())
+                    .len();
             if digits > 0 {
                 let number = behind[..digits].parse().unwrap_or(usize::MAX);
                 let argument = self.0.get(number).ok_or(number)?;
@@ -117,7 +120,10 @@ mod tests {
             Ok("p 1 + $rdi+2*2")
         );
         assert_eq!(fill("p $arg2"), Err(2));
-        assert_eq!(fill("p $args $argument $"), Ok("p $args $argument $".into()));
+        assert_eq!(
+            fill("p $args $argument $"),
+            Ok("p $args $argument $".into())
+        );
         assert_eq!(fill("p $arg99999999999999999999"), Err(usize::MAX));
     }
 }

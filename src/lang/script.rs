@@ -145,9 +145,9 @@ pub struct FullNames;
 impl Resolver for FullNames {
     fn resolve<'a>(&self, line: &'a str) -> Option<(&'static str, &'a str)> {
         const NAMES: &[&str] = &[
-            "if", "while", "commands", "define", "document", "python", "guile", "trace",
-            "silent", "print", "output", "printf", "echo", "x", "set", "hexdump", "continue",
-            "inspect", "call",
+            "if", "while", "commands", "define", "document", "python", "guile", "trace", "silent",
+            "print", "output", "printf", "echo", "x", "set", "hexdump", "continue", "inspect",
+            "call",
         ];
         let (word, rest) = split_word(line);
         let name = NAMES.iter().find(|name| **name == word)?;
@@ -389,7 +389,9 @@ impl<'r> Reader<'r> {
             Some(("commands", rest)) => (Kind::Commands, rest),
             Some(("define", rest)) => (Kind::Define, rest),
             Some(("document", rest)) => (Kind::Document(Vec::new()), rest),
-            Some(("python" | "python-interactive" | "guile" | "guile-repl", "")) => (Kind::Foreign, line.text.as_str()),
+            Some(("python" | "python-interactive" | "guile" | "guile-repl", "")) => {
+                (Kind::Foreign, line.text.as_str())
+            }
             _ => return Ok(self.add(Node::Simple(line))),
         };
         if arguments.is_empty() && matches!(kind, Kind::If { .. } | Kind::While) {

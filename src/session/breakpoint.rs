@@ -75,6 +75,8 @@ pub struct Probe {
     pub resolved: bool,
     /// Why it has none.
     pub missing: Option<String>,
+    /// The function that chooses the one that was named (STT_GNU_IFUNC), until that has happened.
+    pub chooser: Option<Location>,
 }
 
 impl Probe {
@@ -98,6 +100,10 @@ impl Probe {
     pub fn mention(&self) -> String {
         let noun = self.noun();
         let number = self.number;
+        if let Some(chooser) = &self.chooser {
+            let address = chooser.address;
+            return format!("{noun} {number} at gnu-indirect-function resolver at {address:#x}");
+        }
         match self.locations.as_slice() {
             [] => format!("{noun} {number} ({}) pending.", self.typed),
             [only] => format!("{noun} {number} at {:#x}", only.address),
@@ -219,19 +225,33 @@ impl Probes {
             true => 10,
             false => 18,
         };
+        let kind = match shown.iter().any(|probe| probe.chooser.is_some()) {
+            true => CHOOSER.len(),
+            false => 14,
+        };
         let mut out = format!(
-            "Num     Type           Disp Enb {:<width$} What\n",
-            "Address"
+            "Num     {:<kind$} Disp Enb {:<width$} What\n",
+            "Type", "Address"
         );
         for probe in shown {
-            rows(probe, width, &mut out);
+            rows(probe, (kind, width), &mut out);
         }
         out
     }
 }
 
-fn rows(probe: &Probe, width: usize, out: &mut String) {
+/// The type of a breakpoint at a function that is not chosen yet.
+const CHOOSER: &str = "STT_GNU_IFUNC resolver";
+
+/// The rows of a probe; `widths` are those of the type and of the address.
+fn rows(probe: &Probe, widths: (usize, usize), out: &mut String) {
+    let (type_width, width) = widths;
+    let locations = match &probe.chooser {
+        Some(chooser) => std::slice::from_ref(chooser),
+        None => probe.locations.as_slice(),
+    };
     let kind = match probe.origin {
+        _ if probe.chooser.is_some() => CHOOSER,
         Origin::Break => "breakpoint",
         Origin::Trace => "trace",
         Origin::Dprintf => "dprintf",
@@ -241,14 +261,14 @@ fn rows(probe: &Probe, width: usize, out: &mut String) {
         Disposition::Delete => "del",
         Disposition::Disable => "dis",
     };
-    let only_off = matches!(probe.locations.as_slice(), [only] if !only.enabled);
+    let only_off = matches!(locations, [only] if !only.enabled);
     let enabled = if probe.enabled && !only_off { 'y' } else { 'n' };
     let _ = write!(
         out,
-        "{:<7} {kind:<14} {disposition:<4} {enabled}   ",
+        "{:<7} {kind:<type_width$} {disposition:<4} {enabled}   ",
         probe.number
     );
-    match probe.locations.as_slice() {
+    match locations {
         [] => {
             let what = if probe.resolved {
                 &probe.spec
@@ -285,15 +305,15 @@ fn rows(probe: &Probe, width: usize, out: &mut String) {
     {
         lines(body, 8, out);
     }
-    if probe.locations.len() > 1 {
-        for (index, location) in probe.locations.iter().enumerate() {
+    if locations.len() > 1 {
+        for (index, location) in locations.iter().enumerate() {
             let number = format!("{}.{}", probe.number, index + 1);
             let enabled = match (location.enabled, probe.enabled) {
                 (false, _) => "n ",
                 (true, true) => "y ",
                 (true, false) => "y-",
             };
-            let _ = write!(out, "{number:<7} {:<14} {:<4} {enabled}  ", "", "");
+            let _ = write!(out, "{number:<7} {:<type_width$} {:<4} {enabled}  ", "", "");
             place(location, out);
         }
     }
@@ -501,6 +521,7 @@ mod tests {
                 .collect(),
             resolved: true,
             missing: None,
+            chooser: None,
         }
     }
 
@@ -597,7 +618,10 @@ Num     Type           Disp Enb Address            What
     #[test]
     fn lists_that_delete_takes() {
         let list = |text| numbers(text, &mut |_| 7).map_err(|e| e.message);
-        assert_eq!(list("1 3-4 $x"), Ok(vec![Some(1), Some(3), Some(4), Some(7)]));
+        assert_eq!(
+            list("1 3-4 $x"),
+            Ok(vec![Some(1), Some(3), Some(4), Some(7)])
+        );
         assert_eq!(list("1 x 2"), Ok(vec![Some(1)]));
         assert_eq!(list("0 1x"), Ok(vec![None, None]));
         assert_eq!(list("-1"), Err("negative value".into()));

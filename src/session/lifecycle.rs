@@ -75,7 +75,9 @@ impl Session {
                 let path = std::path::absolute(program).unwrap_or_else(|_| program.into());
                 let quoted = settings::quote([&*path.to_string_lossy()]);
                 let to = directory.map(|directory| settings::quote([&*directory]));
-                let to = to.map(|directory| format!("cd {directory} && ")).unwrap_or_default();
+                let to = to
+                    .map(|directory| format!("cd {directory} && "))
+                    .unwrap_or_default();
                 let line = format!("{to}exec {quoted} {}", self.settings.arguments);
                 let arguments = ["/bin/sh", "-c", &line].map(|s| s.as_bytes().to_vec());
                 (b"/bin/sh".to_vec(), arguments.to_vec())
@@ -97,7 +99,9 @@ impl Session {
         if let Some(directory) = &self.settings.cwd {
             return Some(directory.clone());
         }
-        let here = std::env::current_dir().ok().filter(|_| self.settings.moved)?;
+        let here = std::env::current_dir()
+            .ok()
+            .filter(|_| self.settings.moved)?;
         Some(here.to_string_lossy().into_owned())
     }
 

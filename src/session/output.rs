@@ -107,7 +107,10 @@ impl Output {
     pub fn complain(&mut self, text: &str) {
         self.flush();
         let line = format!("{text}\n");
-        let only = self.log.as_mut().is_some_and(|log| log.take(line.as_bytes()));
+        let only = self
+            .log
+            .as_mut()
+            .is_some_and(|log| log.take(line.as_bytes()));
         if !only {
             // Nobody is left to be told.
             let _ = self.err.write_all(line.as_bytes());

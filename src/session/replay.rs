@@ -168,9 +168,9 @@ impl Session {
         };
         let message = fault_text(fault);
         match self.show {
-            Show::Gdb => self
-                .output
-                .complain(&format!("Error in testing breakpoint condition:\n{message}")),
+            Show::Gdb => self.output.complain(&format!(
+                "Error in testing breakpoint condition:\n{message}"
+            )),
             Show::Records => {
                 let fault = HitFault {
                     command: None,

@@ -75,7 +75,13 @@ pub fn row(number: i32) -> String {
     let Some((_, name, text)) = NAMES.iter().find(|(n, ..)| *n == number) else {
         return String::new();
     };
-    let word = |set: u64| if set >> (number - 1) & 1 == 1 { "Yes" } else { "No" };
+    let word = |set: u64| {
+        if set >> (number - 1) & 1 == 1 {
+            "Yes"
+        } else {
+            "No"
+        }
+    };
     let stop = word(GDB.stop);
     format!("{name:<13} {stop}\t{stop}\t{}\t\t{text}\n", word(GDB.pass))
 }

@@ -110,6 +110,7 @@ impl Session {
             .iter()
             .map(|p| (p.number, p.spec.clone(), p.origin))
             .collect();
+        let running = !self.targets.is_empty();
         for (number, spec, origin) in numbers {
             let found = self.locate(&spec, origin);
             let Some(probe) = self.probes.get_mut(number) else {
@@ -124,6 +125,9 @@ impl Session {
                     }
                     probe.locations = locations;
                     probe.resolved = true;
+                    if running {
+                        probe.chooser = None;
+                    }
                 }
                 Err(Unresolved::NotFound { message, hint, .. }) => {
                     let full = [Some(message), hint];
@@ -141,6 +145,16 @@ impl Session {
                 }
             }
         }
+    }
+
+    /// The function that will choose the one that is named, before there is a process.
+    pub fn chooser(&mut self, spec: &str) -> Option<Location> {
+        if !self.targets.is_empty() {
+            return None;
+        }
+        let symbol = self.with_view(|view, _| lang::Scope::symbol(view, spec))?;
+        let address = symbol.address;
+        (symbol.kind == lang::SymbolKind::Ifunc).then(|| location(address, self.images_of(0)))
     }
 
     /// Makes the keeper hold what the probes want, in every target.

@@ -51,8 +51,12 @@ int main(int argc, char **argv)
     }
     table[0] = add(table[1], table[2], argc);
     ratio = scale(2.0, third);
-    say(argc > 1 ? argv[1] : "tally");
-    say("\n");
+    // What a program prints and what a tracer prints of it come by different ways: a program that
+    // is looked at prints nothing of its own.
+    if (argc > 1) {
+        say(argv[1]);
+        say("\n");
+    }
     last("finished");
     return total == 15 ? 3 : 4;
 }

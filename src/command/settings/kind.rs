@@ -131,7 +131,10 @@ fn limited(i: &mut Interpreter, text: &str) -> Result<i64, Error> {
 /// The word that `text` is or begins.
 pub fn one_of(words: &'static [&'static str], text: &str) -> Result<&'static str, Error> {
     if text.is_empty() {
-        fail!("Requires an argument. Valid arguments are {}.", words.join(", "));
+        fail!(
+            "Requires an argument. Valid arguments are {}.",
+            words.join(", ")
+        );
     }
     if let Some(word) = words.iter().find(|word| **word == text) {
         return Ok(word);
@@ -162,7 +165,13 @@ mod tests {
 
     #[test]
     fn switches_may_be_shortened() {
-        for (word, on) in [("on", true), ("", true), ("1", true), ("ye", true), ("enab", true)] {
+        for (word, on) in [
+            ("on", true),
+            ("", true),
+            ("1", true),
+            ("ye", true),
+            ("enab", true),
+        ] {
             assert_eq!(switch(word), Ok(on), "{word}");
         }
         for word in ["off", "of", "0", "no", "dis"] {

@@ -17,12 +17,7 @@ pub struct Known {
     pub shown: &'static str,
 }
 
-const fn known(
-    name: &'static str,
-    kind: Kind,
-    first: &'static str,
-    shown: &'static str,
-) -> Known {
+const fn known(name: &'static str, kind: Kind, first: &'static str, shown: &'static str) -> Known {
     Known {
         name,
         kind,
@@ -139,6 +134,7 @@ pub const KNOWN: &[Known] = &[
     known("print vtbl", Switch, "off", "Printing of C++ virtual function tables is {}."),
     known("prompt", Text, "(gdb) ", "Gdb's prompt is \"{}\"."),
     known("python print-stack", OneOf(&["full", "message", "none"]), "message", "The mode of Python stack printing on error is \"{}\"."),
+    known("radix", Integer, "10", "Input and output radices set to decimal {}, hex a, octal 12."),
     known("record full insn-number-max", FromOne, "200000", "Record/replay buffer limit is {}."),
     known("remotetimeout", FromZero, "2", "Timeout limit to wait for target to respond is {}."),
     known("schedule-multiple", Switch, "off", "Resuming the execution of threads of all processes is {}."),
@@ -177,6 +173,12 @@ impl Known {
         match (self.name, value) {
             ("verbose", "on") => "Verbose printing of informational messages is on.".into(),
             ("verbose", _) => "Verbosity is off.".into(),
+            ("max-value-size", "unlimited") => "Maximum value size is unlimited.".into(),
+            ("debuginfod urls", "") => "Debuginfod URLs have not been set.".into(),
+            ("extended-prompt", "") => "The extended prompt is not set.".into(),
+            ("history filename", "") => {
+                "There is no filename currently set for recording the command history in.".into()
+            }
             _ => self.shown.replacen("{}", value, 1),
         }
     }
@@ -190,7 +192,11 @@ mod tests {
     fn names_are_unique_and_texts_have_a_place_for_the_value() {
         assert!(KNOWN.windows(2).all(|pair| pair[0].name < pair[1].name));
         for known in KNOWN {
-            assert!(known.shown.contains("{}") || known.name == "verbose", "{}", known.name);
+            assert!(
+                known.shown.contains("{}") || known.name == "verbose",
+                "{}",
+                known.name
+            );
         }
     }
 }

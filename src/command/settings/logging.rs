@@ -60,7 +60,10 @@ fn begin(i: &mut Interpreter, from_tty: bool) -> Result<(), Error> {
     if from_tty {
         let verb = |only: bool| if only { "Redirecting" } else { "Copying" };
         i.print(&format!("{} output to {file}.\n", verb(redirect)));
-        i.print(&format!("{} debug output to {file}.\n", verb(debug_redirect)));
+        i.print(&format!(
+            "{} debug output to {file}.\n",
+            verb(debug_redirect)
+        ));
     }
     i.session.output.set_log(Some(log));
     i.logging.on = Some(file);

@@ -428,9 +428,15 @@ fn find<'a>(
             .filter_map(|name| name.strip_prefix(prefix.as_str()))
             .filter_map(|name| name.split(' ').next())
             .collect();
-        let short = SHORT.iter().find(|(short, _)| prefix.is_empty() && *short == word);
+        let short = SHORT
+            .iter()
+            .find(|(short, _)| prefix.is_empty() && *short == word);
         let word = short.map_or(word, |(_, full)| full);
-        let fitting: Vec<&str> = next.iter().copied().filter(|n| n.starts_with(word)).collect();
+        let fitting: Vec<&str> = next
+            .iter()
+            .copied()
+            .filter(|n| n.starts_with(word))
+            .collect();
         let chosen = match fitting.as_slice() {
             _ if !word.is_empty() && next.contains(word) => word,
             [only] if !word.is_empty() => only,
@@ -483,7 +489,17 @@ pub fn set(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
         }
         Some((Setting::Known(known), text)) => {
             let value = known.kind.read(i, text)?;
-            i.session.settings.known.insert(known.name, value);
+            let settings = &mut i.session.settings.known;
+            if value == "auto" && known.first.starts_with("auto") {
+                // What `auto` comes to is shown with it.
+                settings.remove(known.name);
+                return Ok(());
+            }
+            if known.name == "charset" {
+                settings.insert("host-charset", value.clone());
+                settings.insert("target-charset", value.clone());
+            }
+            settings.insert(known.name, value);
             Ok(())
         }
         Some((Setting::Prefix(prefix), _)) => {
