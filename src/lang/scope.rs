@@ -4,6 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::arch::{Register, Registers};
 
+use super::error::Error;
+use super::expr::Expr;
 use super::value::Value;
 
 /// Memory could not be read or written; `address` is the first byte that failed.
@@ -131,6 +133,13 @@ pub(crate) trait Scope {
 
     /// Facts about the hit: `$_now $_wall $_tid $_pid $_cpu`.
     fn special(&self, what: Special) -> Option<u64>;
+
+    /// What `$NAME` stands for at a named probe: `_msg.address`, `_topic` and the like. `None` where
+    /// the name has no such meaning.
+    fn piece(&self, name: &str) -> Option<Result<Expr, Error>> {
+        let _ = name;
+        None
+    }
 
     /// A warning (gdb prints `warning: TEXT` on its error stream). Dropped unless overridden.
     fn warn(&self, text: &str) {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::error::{Error, fail};
 use crate::lang::script::Node;
+use crate::probe::named::Pieces;
 
 /// How a probe came to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,6 +36,8 @@ pub struct Location {
     pub symbol: Option<String>,
     /// `disable 1.2` is per location.
     pub enabled: bool,
+    /// What a named probe knows there.
+    pub pieces: Option<Arc<Pieces>>,
 }
 
 /// A breakpoint or a tracing probe, by its number.
@@ -398,6 +401,7 @@ mod tests {
                     address: *address,
                     symbol: Some(symbol.to_string()),
                     enabled: true,
+                    pieces: None,
                 })
                 .collect(),
             resolved: true,

@@ -9,6 +9,7 @@ pub(crate) mod breakpoint;
 pub(crate) mod events;
 pub(crate) mod images;
 pub(crate) mod lifecycle;
+pub(crate) mod messages;
 pub(crate) mod output;
 pub(crate) mod plan;
 pub(crate) mod process;
@@ -23,6 +24,7 @@ pub(crate) mod view;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::engine::client::{EngineError, Keeper};
@@ -31,6 +33,7 @@ use crate::error::Error;
 use crate::lang::examine::ExamineState;
 use crate::lang::script::Resolver;
 use crate::lang::{ScopeError, Unreadable};
+use crate::probe::named::{Pieces, Reading, Registry};
 use crate::record::sink::Sinks;
 
 use breakpoint::Probes;
@@ -82,6 +85,10 @@ pub struct Session {
     names: &'static dyn Resolver,
     /// What the user asked for.
     pub probes: Probes,
+    /// The named probes that are known.
+    pub named: Registry,
+    /// What a named probe knows, if anything, while expressions are not about where a thread is.
+    pub naming: Option<Option<Arc<Pieces>>>,
     /// Convenience variables and history.
     pub variables: Variables,
     /// What `set` changes.
@@ -126,6 +133,8 @@ impl Session {
             output,
             names,
             probes: Probes::default(),
+            named: Registry::builtin(),
+            naming: None,
             variables: Variables::default(),
             settings: Settings::default(),
             program: None,
@@ -198,6 +207,18 @@ impl Session {
         result
     }
 
+    /// Runs `f` with expressions being about a named probe's place, or about none.
+    pub fn naming<R>(
+        &mut self,
+        pieces: Option<Arc<Pieces>>,
+        f: impl FnOnce(&mut Session) -> R,
+    ) -> R {
+        let before = self.naming.replace(pieces);
+        let result = f(self);
+        self.naming = before;
+        result
+    }
+
     /// A process is gone; the first of the others is the one that commands are about.
     fn take_target(&mut self, index: usize) -> Target {
         self.current = 0;
@@ -256,6 +277,11 @@ impl Session {
         f: impl FnOnce(&mut View<'_>, &mut Output, &mut ExamineState) -> R,
     ) -> R {
         let registers = tid.and_then(|tid| self.registers(tid));
+        let here = registers.as_ref().map(|registers| registers.pc());
+        let pieces = match &self.naming {
+            Some(pieces) => pieces.clone(),
+            None => here.and_then(|pc| self.pieces_at(self.current, pc, None)),
+        };
         let (source, names): (_, &dyn view::Names) =
             match (self.targets.get(self.current), &self.program) {
                 (Some(target), _) => (
@@ -276,6 +302,7 @@ impl Session {
             keeper: self.keeper.as_mut().map(RefCell::new),
             registers: registers.as_deref().copied(),
             read_only: self.read_only,
+            reading: pieces.map(Reading::new),
         };
         let result = f(&mut view, &mut self.output, &mut self.examine);
         let after = view.registers;

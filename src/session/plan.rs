@@ -4,15 +4,16 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use super::Session;
-use super::breakpoint::{Origin, Probe};
+use super::breakpoint::{Location, Origin, Probe};
 use super::variables::Variables;
 use super::view::{self, Names, View};
 use crate::engine::protocol::Then;
 use crate::error::{Error, fail};
-use crate::lang::script::{Node, Resolver};
-use crate::lang::statement::Command;
+use crate::lang::script::{Node, Position, Resolver};
+use crate::lang::statement::{Command, Statement};
 use crate::lang::{self, Expr, Type, body};
 use crate::probe::compile::{self, Source};
+use crate::probe::named::{Pieces, Shown, shown};
 use crate::probe::program::{Op, Program};
 use crate::record::shared::Counters;
 
@@ -29,6 +30,10 @@ pub struct Plan {
     pub asks: Option<String>,
     /// The body as it is run again over a record.
     pub commands: Arc<[Command]>,
+    /// What a named probe knows there.
+    pub pieces: Option<Arc<Pieces>>,
+    /// Of that, what each record holds.
+    pub shown: Arc<[Shown]>,
 }
 
 impl Plan {
@@ -88,13 +93,63 @@ fn stopping(parsed: Parsed, asks: Option<String>) -> Plan {
         condition_compiled: matches!(parsed.condition, Ok(None)),
         asks,
         commands: parsed.body.unwrap_or_default().into(),
+        pieces: parsed.pieces,
+        shown: Arc::default(),
     }
 }
 
-fn parse(probe: &Probe, names: &dyn Resolver, view: &View<'_>) -> Parsed {
-    let condition = match &probe.condition {
+/// The condition that a probe has at a place: its own and the place's.
+pub fn condition(own: Option<&str>, pieces: Option<&Pieces>) -> Option<String> {
+    match (pieces.and_then(|pieces| pieces.when.as_deref()), own) {
+        (Some(when), Some(own)) => Some(format!("({when}) && ({own})")),
+        (Some(only), None) | (None, Some(only)) => Some(only.to_string()),
+        (None, None) => None,
+    }
+}
+
+/// The command number of what is recorded in front of a body, which no command of a body has.
+pub const PIECES: u16 = u16::MAX;
+
+/// What every record of a named probe holds: all that it knows where nothing else is asked for,
+/// else the message's place.
+fn recorded(probe: &Probe, pieces: Option<&Pieces>, view: &View<'_>) -> Result<Vec<Shown>, String> {
+    let Some(pieces) = pieces else {
+        return Ok(Vec::new());
+    };
+    let mut list = shown(pieces, view).map_err(|error| error.to_string())?;
+    if probe.body.is_some() {
+        list.retain(|piece| matches!(piece.name.as_str(), "_msg.address" | "_msg.length"));
+    }
+    Ok(list)
+}
+
+/// Commands that read what is to be recorded.
+fn reading(shown: &[Shown]) -> Vec<Command> {
+    let output = |piece: &Shown| Command {
+        index: PIECES,
+        at: Position {
+            file: piece.title.as_str().into(),
+            line: 0,
+        },
+        statement: Statement::Output {
+            letter: piece.letter,
+            value: piece.expr.clone(),
+        },
+    };
+    shown.iter().map(output).collect()
+}
+
+fn parse(
+    probe: &Probe,
+    names: &dyn Resolver,
+    view: &View<'_>,
+    pieces: Option<Arc<Pieces>>,
+) -> Parsed {
+    let condition = match condition(probe.condition.as_deref(), pieces.as_deref()) {
         None => Ok(None),
-        Some(text) => lang::parse(text, view).map(Some).map_err(|e| e.to_string()),
+        Some(text) => lang::parse(&text, view)
+            .map(Some)
+            .map_err(|e| e.to_string()),
     };
     let nodes = probe.body.as_deref().unwrap_or_default();
     let (_, nodes) = body::strip_silent(nodes);
@@ -103,6 +158,8 @@ fn parse(probe: &Probe, names: &dyn Resolver, view: &View<'_>) -> Parsed {
         condition,
         body,
         continues: continues(probe, names),
+        shown: recorded(probe, pieces.as_deref(), view),
+        pieces,
     }
 }
 
@@ -130,25 +187,30 @@ fn make(
         let compiled = match &parsed.body {
             Ok(_) if strict => Err("compat is strict".into()),
             Err(error) => Err(error.clone()),
-            Ok(commands) => {
+            Ok(commands) => parsed.shown.clone().and_then(|shown| {
+                let mut whole = reading(&shown);
+                whole.extend_from_slice(commands);
                 let source = Source {
                     condition,
-                    body: commands,
+                    body: &whole,
                     continues: probe.origin == Origin::Trace,
                     entry,
                 };
                 let compiled = compile::compile(&source, view, sharing);
-                compiled.map_err(|why| why.to_string()).and_then(allowed)
-            }
+                let compiled = compiled.map_err(|why| why.to_string()).and_then(allowed);
+                compiled.map(|program| (program, shown))
+            }),
         };
         match compiled {
-            Ok(program) => {
+            Ok((program, shown)) => {
                 return Plan {
                     program,
                     then: Then::Continue,
                     condition_compiled: true,
                     asks: None,
                     commands: parsed.body.unwrap_or_default().into(),
+                    pieces: parsed.pieces,
+                    shown: shown.into(),
                 };
             }
             Err(why) => asks = Some(why),
@@ -193,14 +255,24 @@ struct Parsed {
     body: Result<Vec<Command>, String>,
     /// The body ends in `continue`, or the probe always does.
     continues: bool,
+    /// What a named probe knows there.
+    pieces: Option<Arc<Pieces>>,
+    /// Of that, what is to be recorded.
+    shown: Result<Vec<Shown>, String>,
 }
 
 impl Session {
     /// Decides how a probe runs at an address of a target.
-    pub fn plan(&mut self, index: usize, probe: &Probe, address: u64) -> Plan {
+    pub fn plan(
+        &mut self,
+        index: usize,
+        probe: &Probe,
+        address: u64,
+        pieces: Option<Arc<Pieces>>,
+    ) -> Plan {
         let mut variables = self.variables.clone();
         let plan = self.about(index, |session| {
-            session.plan_over(index, probe, address, None, &mut variables)
+            session.plan_over(index, probe, address, pieces, None, &mut variables)
         });
         self.variables = variables;
         plan
@@ -212,6 +284,7 @@ impl Session {
         index: usize,
         probe: &Probe,
         address: u64,
+        pieces: Option<Arc<Pieces>>,
         counters: Option<&Counters>,
         variables: &mut Variables,
     ) -> Plan {
@@ -225,8 +298,8 @@ impl Session {
         });
         let strict = self.settings.strict;
         let names = self.names;
-        self.with_view(|view, _| {
-            let parsed = parse(probe, names, view);
+        let mut make = |view: &mut View<'_>| {
+            let parsed = parse(probe, names, view, pieces.clone());
             let keeper = view.keeper.as_ref().map(RefCell::borrow);
             let own = keeper.as_ref().map(|keeper| keeper.counters());
             let Some(counters) = own.or(counters) else {
@@ -237,6 +310,9 @@ impl Session {
                 counters,
             };
             make(probe, parsed, entry, strict, view, &mut sharing)
+        };
+        self.naming(pieces.clone(), |session| {
+            session.with_view(|view, _| make(view))
         })
     }
 
@@ -258,19 +334,20 @@ impl Session {
                     index + 1
                 ));
             }
-            out.push_str(&self.listing(probe, location.address)?);
+            out.push_str(&self.listing(probe, location)?);
         }
         Ok(out)
     }
 
-    fn listing(&mut self, probe: &Probe, address: u64) -> Result<String, Error> {
+    fn listing(&mut self, probe: &Probe, location: &Location) -> Result<String, Error> {
         // What is only shown takes no variable's place.
         let mut variables = self.variables.clone();
         let scratch = match &self.keeper {
             Some(_) => None,
             None => Some(Counters::create().map_err(|e| Error::new(e.to_string()))?),
         };
-        let plan = self.plan_over(0, probe, address, scratch.as_ref(), &mut variables);
+        let (address, pieces) = (location.address, location.pieces.clone());
+        let plan = self.plan_over(0, probe, address, pieces, scratch.as_ref(), &mut variables);
         let mut out = plan.program.to_string();
         out.push_str(match plan.then {
             Then::Continue => "then the program goes on\n",

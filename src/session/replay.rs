@@ -1,12 +1,13 @@
 //! Showing a hit from its record: the body runs again over what was collected.
 
 use std::cell::RefCell;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::Session;
 use super::breakpoint::{Disposition, Origin};
+use super::messages::Known;
+use super::plan::{PIECES, Plan};
 use super::view::{Names, Snapshot, Source, View};
 use crate::arch::{self, Registers};
 use crate::engine::protocol::Tid;
@@ -53,7 +54,15 @@ impl Session {
             return;
         }
         self.limit = self.limit.map(|left| left - 1);
-        let commands = self.commands_at(index, record, number);
+        let (commands, known) = match self.plan_at(index, record, number) {
+            Some(plan) => {
+                let pieces = plan.pieces.clone();
+                let codec = pieces.as_ref().and_then(|pieces| pieces.codec.as_deref());
+                let (commands, shown) = (plan.commands.clone(), plan.shown.clone());
+                (commands, self.known_in(index, record, codec, &shown))
+            }
+            None => Default::default(),
+        };
         if self.show == Show::Gdb {
             self.announce_from_record(index, record);
             self.switching(index, Tid(header.tid));
@@ -61,7 +70,8 @@ impl Session {
                 self.print_banner(index, number, record);
             }
             if origin == Origin::Trace {
-                let hit = self.hit(index, number, record, Vec::new(), None, &commands);
+                let mut hit = self.hit(index, number, record, Vec::new(), None, &commands);
+                known.tell(&mut hit);
                 let line = text::line(&hit, header.mono_ns as i64, text::PLAIN);
                 self.output.print(&format!("{line}\n"));
             }
@@ -72,7 +82,8 @@ impl Session {
             }
         } else {
             let (out, fault) = self.run_recorded(index, record, &commands);
-            let hit = self.hit(index, number, record, out, fault, &commands);
+            let mut hit = self.hit(index, number, record, out, fault, &commands);
+            known.tell(&mut hit);
             self.print_hit(&hit);
         }
         if temporary {
@@ -90,7 +101,7 @@ impl Session {
 
     /// The record of a hit that the front was asked about, made before its body runs: the
     /// registers are those of the thread. `None` where no line is shown.
-    pub fn asked_record(&mut self, tid: Tid, number: u32) -> Option<Record> {
+    pub fn asked_record(&mut self, tid: Tid, number: u32) -> Option<(Record, Known)> {
         if self.show == Show::Gdb && self.is_break(number) {
             return None;
         }
@@ -109,16 +120,17 @@ impl Session {
             fault: None,
             registers: *registers,
         };
-        Some(Record {
+        let record = Record {
             header,
             segments: Vec::new(),
-        })
+        };
+        Some((record, self.known_now(tid, number)))
     }
 
     /// Shows such a hit, with what its body printed and what ended it.
     pub fn show_asked(
         &mut self,
-        record: &Record,
+        (record, known): (Record, Known),
         number: u32,
         out: Vec<u8>,
         error: Option<String>,
@@ -131,11 +143,12 @@ impl Session {
             command: None,
             message,
         });
-        let mut hit = self.hit(self.current, number, record, out, fault, &[]);
+        let mut hit = self.hit(self.current, number, &record, out, fault, &[]);
         let bodiless = self.probes.get(number).is_some_and(|p| p.body.is_none());
         if !bodiless {
             hit.args.clear();
         }
+        known.tell(&mut hit);
         self.print_hit(&hit);
     }
 
@@ -175,19 +188,16 @@ impl Session {
         }
     }
 
-    /// The parsed body that a site runs for a probe.
-    fn commands_at(&self, index: usize, record: &Record, number: u32) -> Arc<[Command]> {
-        let Some(target) = self.targets.get(index) else {
-            return Arc::default();
-        };
+    /// How a site runs a probe.
+    fn plan_at(&self, index: usize, record: &Record, number: u32) -> Option<&Plan> {
+        let target = self.targets.get(index)?;
         let id = record.header.site;
         let site = target.sites.get(&record.header.registers.pc());
         site.filter(|site| site.id.0 == id)
             // A program that was executed since then has other sites.
             .or_else(|| target.sites.values().find(|site| site.id.0 == id))
             .and_then(|site| site.probes.iter().find(|(n, _)| *n == number))
-            .map(|(_, plan)| plan.commands.clone())
-            .unwrap_or_default()
+            .map(|(_, plan)| plan)
     }
 
     /// `[New Thread …]` for a thread that a record shows first.
@@ -214,6 +224,18 @@ impl Session {
         commands: &[Command],
     ) -> (Vec<u8>, Option<HitFault>) {
         let mut out = Vec::new();
+        if let Some(fault) = &record.header.fault
+            && record.header.command == PIECES
+        {
+            let message = fault_text(fault);
+            return (
+                out,
+                Some(HitFault {
+                    command: None,
+                    message,
+                }),
+            );
+        }
         let Some(target) = self.targets.get(index) else {
             return (out, None);
         };
@@ -225,6 +247,7 @@ impl Session {
             keeper: self.keeper.as_mut().map(RefCell::new),
             registers: Some(record.header.registers),
             read_only: self.read_only,
+            reading: None,
         };
         let mut context = Context {
             scope: &mut view,
@@ -282,6 +305,7 @@ impl Session {
             probe: number,
             site,
             function,
+            msg: None,
             args: if commands.is_empty() {
                 arguments(&header.registers)
             } else {

@@ -8,7 +8,8 @@ use crate::arch::{Register, Registers};
 use crate::engine::client::Keeper;
 use crate::engine::protocol::{TargetId, Tid};
 use crate::lang::scope::Special;
-use crate::lang::{Scope, ScopeError, Symbol, Unreadable, Value};
+use crate::lang::{self, Expr, Scope, ScopeError, Symbol, Unreadable, Value};
+use crate::probe::named::Reading;
 use crate::record::wire::{Record, Segment};
 
 /// Names and file contents of what is loaded; addresses are run-time ones where there is a
@@ -146,6 +147,8 @@ pub struct View<'a> {
     pub registers: Option<Registers>,
     /// A process is not to be changed.
     pub read_only: bool,
+    /// What the named probe knows that expressions are about.
+    pub reading: Option<Reading>,
 }
 
 impl View<'_> {
@@ -231,6 +234,10 @@ impl Scope for View<'_> {
             .vector_registers(*target, *tid)
             .ok()?;
         crate::arch::vector_register(name, &area)
+    }
+
+    fn piece(&self, name: &str) -> Option<Result<Expr, lang::Error>> {
+        self.reading.as_ref()?.piece(name, self)
     }
 
     fn symbol(&self, name: &str) -> Option<Symbol> {

@@ -42,20 +42,30 @@ def main():
         text = text.ljust(size - 4, "y")[: size - 4]
         return ChatterBenchmark(content=text)
 
+    class Name(type):
+        def __str__(self):
+            return "apollo.cyber.message.RawMessage"
+
+    class Raw(metaclass=Name):
+        """Bytes as they came: the reader gets the library's own RawMessage."""
+
+        def ParseFromString(self, data):
+            self.data = data
+
     arrived = threading.Condition()
     received = 0
     last = b""
 
-    def on_message(data):
+    def on_message(raw):
         nonlocal received, last
         with arrived:
             received += 1
-            last = data
+            last = raw.data
             arrived.notify()
 
     cyber.init("trapline")
     node = cyber.Node("pair")
-    reader = node.create_rawdata_reader("trapline/messages", on_message)
+    reader = node.create_reader("trapline/messages", Raw, on_message)
     writer = node.create_writer("trapline/messages", ChatterBenchmark, 8)
 
     def send(one, patience):
