@@ -93,6 +93,24 @@ fn the_line_shows_what_the_probe_knows() {
     });
 }
 
+/// At its return a message is where it was at the entry.
+#[test]
+fn returns_know_what_the_entry_knew() {
+    test(|| {
+        let probe = "hallo:recv%return if $_msg.length == 36 { x/s $_topic }";
+        let mut pair = Pair::start(3)?;
+        let text = pair.trace(&["-e", "hallo:recv%return", "-e", probe]);
+        let count = |wanted: &str| text.lines().filter(|line| line.ends_with(wanted)).count();
+        assert_eq!(
+            count(" length=36 topic=\"Hello World!\" all=47 service=0x1234 type=0x80"),
+            3,
+            "{text}"
+        );
+        assert_eq!(count(":\t\"Hello World!\""), 3, "{text}");
+        Ok(())
+    });
+}
+
 #[test]
 fn json_says_where_the_message_is() {
     test(|| {

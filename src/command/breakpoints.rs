@@ -138,8 +138,8 @@ fn check_condition(
     spec: &str,
     locations: &[Location],
 ) -> Result<(), Error> {
-    let pieces = i.session.pieces_of(spec, locations);
-    let before = i.session.naming.replace(pieces);
+    let place = i.session.place_of(spec, locations);
+    let before = i.session.naming.replace(place);
     let checked = i.may_evaluate(condition).and_then(|()| {
         let parsed = i.session.with_view(|view, _| lang::parse(condition, view));
         parsed.map(drop).map_err(|e| Error::new(e.to_string()))

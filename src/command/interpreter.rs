@@ -332,8 +332,8 @@ impl Interpreter {
             self.session.output.keep();
         }
         let was = std::mem::replace(&mut self.asking, true);
-        let pieces = self.session.pieces_where(tid, number);
-        let before = self.session.naming.replace(pieces);
+        let place = self.session.place_where(tid, number);
+        let before = self.session.naming.replace(place);
         let result = self.asked_bodies(bodies);
         self.session.naming = before;
         self.asking = was;

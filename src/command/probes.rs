@@ -56,7 +56,7 @@ fn describe(session: &mut Session, named: &Named, out: &mut String) {
         return;
     }
     let target = session.current;
-    match session.locate_named(target, named) {
+    match session.locate_named(target, named, false) {
         Ok(locations) => {
             for location in locations {
                 let symbol = location.symbol.unwrap_or_else(|| "??".into());

@@ -3,6 +3,8 @@
 use std::cell::RefCell;
 
 use super::Session;
+use super::named::Place;
+use super::plan::Returns;
 use super::view::{Snapshot, Source, View};
 use crate::engine::protocol::Tid;
 use crate::lang::{self, Kind, Scope};
@@ -21,8 +23,8 @@ pub struct Known {
 
 impl Known {
     /// Puts them into a hit, in the place of the registers where those would be shown.
-    pub(super) fn tell(self, hit: &mut Hit) {
-        if !self.values.is_empty() && !hit.args.is_empty() {
+    pub(super) fn tell(self, bodiless: bool, hit: &mut Hit) {
+        if bodiless && !self.values.is_empty() {
             hit.args = self.values;
         }
         hit.msg = self.message;
@@ -35,8 +37,9 @@ impl Session {
         &mut self,
         index: usize,
         record: &Record,
-        codec: Option<&str>,
+        place: &Place,
         shown: &[Shown],
+        returns: &Returns,
     ) -> Known {
         let Some(target) = self.targets.get(index).filter(|_| !shown.is_empty()) else {
             return Known::default();
@@ -48,27 +51,29 @@ impl Session {
             variables: &mut self.variables,
             keeper: self.keeper.as_mut().map(RefCell::new),
             registers: Some(record.header.registers),
+            returns: vec![(record.header.probe, returns.clone())],
             read_only: self.read_only,
             reading: None,
         };
-        known(&mut view, codec, shown)
+        known(&mut view, place, shown)
     }
 
     /// What is there while a thread of the current process stands at a probe's place.
     pub(super) fn known_now(&mut self, tid: Tid, number: u32) -> Known {
-        let Some(pieces) = self.pieces_where(tid, number) else {
+        let place = self.place_where(tid, number);
+        let Some(pieces) = place.pieces.clone() else {
             return Known::default();
         };
-        self.naming(Some(pieces.clone()), |session| {
+        self.naming(place.clone(), |session| {
             session.with_view_of(Some(tid), |view, _| match shown(&pieces, view) {
-                Ok(list) => known(view, pieces.codec.as_deref(), &list),
+                Ok(list) => known(view, &place, &list),
                 Err(_) => Known::default(),
             })
         })
     }
 }
 
-fn known(view: &mut View<'_>, codec: Option<&str>, list: &[Shown]) -> Known {
+fn known(view: &mut View<'_>, place: &Place, list: &[Shown]) -> Known {
     let number = |view: &mut View<'_>, name: &str| {
         let piece = list.iter().find(|piece| piece.name == name)?;
         let value = lang::evaluate(&piece.expr, view).ok()?;
@@ -76,7 +81,10 @@ fn known(view: &mut View<'_>, codec: Option<&str>, list: &[Shown]) -> Known {
     };
     let address = number(view, "_msg.address");
     let message = address.map(|address| Message {
-        codec: codec.map(String::from),
+        codec: place
+            .pieces
+            .as_ref()
+            .and_then(|pieces| pieces.codec.clone()),
         address,
         length: number(view, "_msg.length"),
     });

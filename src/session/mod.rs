@@ -10,10 +10,12 @@ pub(crate) mod events;
 pub(crate) mod images;
 pub(crate) mod lifecycle;
 pub(crate) mod messages;
+pub(crate) mod named;
 pub(crate) mod output;
 pub(crate) mod plan;
 pub(crate) mod process;
 pub(crate) mod replay;
+pub(crate) mod returns;
 pub(crate) mod settings;
 pub(crate) mod signals;
 pub(crate) mod sites;
@@ -24,7 +26,6 @@ pub(crate) mod view;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::engine::client::{EngineError, Keeper};
@@ -33,7 +34,7 @@ use crate::error::Error;
 use crate::lang::examine::ExamineState;
 use crate::lang::script::Resolver;
 use crate::lang::{ScopeError, Unreadable};
-use crate::probe::named::{Pieces, Reading, Registry};
+use crate::probe::named::Registry;
 use crate::record::sink::Sinks;
 
 use breakpoint::Probes;
@@ -87,8 +88,8 @@ pub struct Session {
     pub probes: Probes,
     /// The named probes that are known.
     pub named: Registry,
-    /// What a named probe knows, if anything, while expressions are not about where a thread is.
-    pub naming: Option<Option<Arc<Pieces>>>,
+    /// The place of a named probe, if any, that expressions are about instead of where a thread is.
+    pub naming: Option<named::Place>,
     /// Convenience variables and history.
     pub variables: Variables,
     /// What `set` changes.
@@ -207,18 +208,6 @@ impl Session {
         result
     }
 
-    /// Runs `f` with expressions being about a named probe's place, or about none.
-    pub fn naming<R>(
-        &mut self,
-        pieces: Option<Arc<Pieces>>,
-        f: impl FnOnce(&mut Session) -> R,
-    ) -> R {
-        let before = self.naming.replace(pieces);
-        let result = f(self);
-        self.naming = before;
-        result
-    }
-
     /// A process is gone; the first of the others is the one that commands are about.
     fn take_target(&mut self, index: usize) -> Target {
         self.current = 0;
@@ -278,10 +267,11 @@ impl Session {
     ) -> R {
         let registers = tid.and_then(|tid| self.registers(tid));
         let here = registers.as_ref().map(|registers| registers.pc());
-        let pieces = match &self.naming {
-            Some(pieces) => pieces.clone(),
-            None => here.and_then(|pc| self.pieces_at(self.current, pc, None)),
+        let reading = match &self.naming {
+            Some(place) => place.reading(),
+            None => here.and_then(|pc| self.place_at(self.current, pc, None).reading()),
         };
+        let returns = tid.map_or_else(Vec::new, |tid| self.returns_at(tid));
         let (source, names): (_, &dyn view::Names) =
             match (self.targets.get(self.current), &self.program) {
                 (Some(target), _) => (
@@ -301,8 +291,9 @@ impl Session {
             variables: &mut self.variables,
             keeper: self.keeper.as_mut().map(RefCell::new),
             registers: registers.as_deref().copied(),
+            returns,
             read_only: self.read_only,
-            reading: pieces.map(Reading::new),
+            reading,
         };
         let result = f(&mut view, &mut self.output, &mut self.examine);
         let after = view.registers;

@@ -7,13 +7,15 @@ use super::Session;
 use super::breakpoint::{Location, Origin, Probe};
 use super::variables::Variables;
 use super::view::{self, Names, View};
+use super::{named, returns};
 use crate::engine::protocol::Then;
 use crate::error::{Error, fail};
+use crate::lang::scope::{Unavailable, WayOut};
 use crate::lang::script::{Node, Position, Resolver};
 use crate::lang::statement::{Command, Statement};
 use crate::lang::{self, Expr, Type, body};
 use crate::probe::compile::{self, Source};
-use crate::probe::named::{Pieces, Shown, shown};
+use crate::probe::named::{Shown, shown};
 use crate::probe::program::{Op, Program};
 use crate::record::shared::Counters;
 
@@ -30,10 +32,23 @@ pub struct Plan {
     pub asks: Option<String>,
     /// The body as it is run again over a record.
     pub commands: Arc<[Command]>,
-    /// What a named probe knows there.
-    pub pieces: Option<Arc<Pieces>>,
-    /// Of that, what each record holds.
+    /// The place of a named probe.
+    pub place: named::Place,
+    /// What each record holds of what is known there.
     pub shown: Arc<[Shown]>,
+    /// What is kept at the entry of the function that is left here, an expression each.
+    pub at_entry: Vec<Program>,
+    /// What is known of the values there.
+    pub returns: Returns,
+}
+
+/// What expressions can ask at a way out.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Returns {
+    /// How the function is left.
+    pub way: WayOut,
+    /// The expressions whose values at the entry are kept.
+    pub entries: Arc<[Expr]>,
 }
 
 impl Plan {
@@ -93,17 +108,10 @@ fn stopping(parsed: Parsed, asks: Option<String>) -> Plan {
         condition_compiled: matches!(parsed.condition, Ok(None)),
         asks,
         commands: parsed.body.unwrap_or_default().into(),
-        pieces: parsed.pieces,
+        place: parsed.place,
         shown: Arc::default(),
-    }
-}
-
-/// The condition that a probe has at a place: its own and the place's.
-pub fn condition(own: Option<&str>, pieces: Option<&Pieces>) -> Option<String> {
-    match (pieces.and_then(|pieces| pieces.when.as_deref()), own) {
-        (Some(when), Some(own)) => Some(format!("({when}) && ({own})")),
-        (Some(only), None) | (None, Some(only)) => Some(only.to_string()),
-        (None, None) => None,
+        at_entry: Vec::new(),
+        returns: Returns::default(),
     }
 }
 
@@ -112,8 +120,8 @@ pub const PIECES: u16 = u16::MAX;
 
 /// What every record of a named probe holds: all that it knows where nothing else is asked for,
 /// else the message's place.
-fn recorded(probe: &Probe, pieces: Option<&Pieces>, view: &View<'_>) -> Result<Vec<Shown>, String> {
-    let Some(pieces) = pieces else {
+fn recorded(probe: &Probe, place: &named::Place, view: &View<'_>) -> Result<Vec<Shown>, String> {
+    let Some(pieces) = &place.pieces else {
         return Ok(Vec::new());
     };
     let mut list = shown(pieces, view).map_err(|error| error.to_string())?;
@@ -139,13 +147,8 @@ fn reading(shown: &[Shown]) -> Vec<Command> {
     shown.iter().map(output).collect()
 }
 
-fn parse(
-    probe: &Probe,
-    names: &dyn Resolver,
-    view: &View<'_>,
-    pieces: Option<Arc<Pieces>>,
-) -> Parsed {
-    let condition = match condition(probe.condition.as_deref(), pieces.as_deref()) {
+fn parse(probe: &Probe, names: &dyn Resolver, view: &View<'_>, place: named::Place) -> Parsed {
+    let condition = match place.condition(probe.condition.as_deref()) {
         None => Ok(None),
         Some(text) => lang::parse(&text, view)
             .map(Some)
@@ -158,16 +161,80 @@ fn parse(
         condition,
         body,
         continues: continues(probe, names),
-        shown: recorded(probe, pieces.as_deref(), view),
-        pieces,
+        shown: recorded(probe, &place, view),
+        place,
     }
 }
 
-fn make(
-    probe: &Probe,
-    parsed: Parsed,
+/// What decides how a probe runs at one place, beside its text.
+struct Place<'a> {
+    /// A function's first instruction.
     entry: bool,
+    /// A way out of a function.
+    out: Option<&'a returns::WayOut>,
     strict: bool,
+    always_continues: bool,
+}
+
+fn make(place: &Place<'_>, parsed: Parsed, view: &View<'_>, sharing: &mut Sharing<'_>) -> Plan {
+    let Some(out) = place.out else {
+        return make_at(place, None, parsed, view, sharing);
+    };
+    let kept = keep(out, &parsed, view, sharing);
+    let (entries, at_entry) = kept.clone().unwrap_or_default();
+    let compiled = compile::Out {
+        kind: out.kind,
+        function: out.function.entry,
+        parts: &out.function.parts,
+        entries: match &kept {
+            Ok(_) => Ok(&entries),
+            Err(why) => Err(*why),
+        },
+    };
+    Plan {
+        at_entry,
+        returns: Returns {
+            way: out.way(),
+            entries: entries.as_slice().into(),
+        },
+        ..make_at(place, Some(compiled), parsed, view, sharing)
+    }
+}
+
+/// The expressions of `$_entry` that can be kept, and the programs that keep them.
+fn keep(
+    out: &returns::WayOut,
+    parsed: &Parsed,
+    view: &View<'_>,
+    sharing: &mut Sharing<'_>,
+) -> Result<(Vec<Expr>, Vec<Program>), Unavailable> {
+    let condition = parsed.condition.as_ref().ok().and_then(Option::as_ref);
+    let commands = parsed.whole();
+    let (mut kept, mut programs) = (Vec::new(), Vec::new());
+    for expr in body::entries(condition, &commands) {
+        if out.function.starts_again {
+            return Err(Unavailable::EntryInLoop);
+        }
+        kept.push(expr);
+        let source = compile::Out {
+            kind: out.kind,
+            function: out.function.entry,
+            parts: &out.function.parts,
+            entries: Ok(&kept),
+        };
+        match compile::compile_entry(kept.len() - 1, source, view, sharing) {
+            Ok(program) if !program.capabilities.writes => programs.push(program),
+            // The program says at the return that it was not kept.
+            _ => drop(kept.pop()),
+        }
+    }
+    Ok((kept, programs))
+}
+
+fn make_at(
+    place: &Place<'_>,
+    out: Option<compile::Out<'_>>,
+    parsed: Parsed,
     view: &View<'_>,
     sharing: &mut Sharing<'_>,
 ) -> Plan {
@@ -182,20 +249,21 @@ fn make(
             return stopping(parsed, Some(error));
         }
     };
+    let whole = parsed.whole();
+    let source = |body, continues| Source {
+        condition,
+        body,
+        continues,
+        entry: place.entry,
+        out,
+    };
     let mut asks = None;
     if parsed.continues {
         let compiled = match &parsed.body {
-            Ok(_) if strict => Err("compat is strict".into()),
+            Ok(_) if place.strict => Err("compat is strict".into()),
             Err(error) => Err(error.clone()),
-            Ok(commands) => parsed.shown.clone().and_then(|shown| {
-                let mut whole = reading(&shown);
-                whole.extend_from_slice(commands);
-                let source = Source {
-                    condition,
-                    body: &whole,
-                    continues: probe.origin == Origin::Trace,
-                    entry,
-                };
+            Ok(_) => parsed.shown.clone().and_then(|shown| {
+                let source = source(&whole, place.always_continues);
                 let compiled = compile::compile(&source, view, sharing);
                 let compiled = compiled.map_err(|why| why.to_string()).and_then(allowed);
                 compiled.map(|program| (program, shown))
@@ -209,20 +277,16 @@ fn make(
                     condition_compiled: true,
                     asks: None,
                     commands: parsed.body.unwrap_or_default().into(),
-                    pieces: parsed.pieces,
+                    place: parsed.place,
                     shown: shown.into(),
+                    at_entry: Vec::new(),
+                    returns: Returns::default(),
                 };
             }
             Err(why) => asks = Some(why),
         }
     }
-    let source = Source {
-        condition,
-        body: &[],
-        continues: true,
-        entry,
-    };
-    let compiled = compile::compile(&source, view, sharing);
+    let compiled = compile::compile(&source(&[], true), view, sharing);
     match compiled.map_err(|why| why.to_string()).and_then(allowed) {
         Ok(program) => Plan {
             program,
@@ -255,24 +319,27 @@ struct Parsed {
     body: Result<Vec<Command>, String>,
     /// The body ends in `continue`, or the probe always does.
     continues: bool,
-    /// What a named probe knows there.
-    pieces: Option<Arc<Pieces>>,
-    /// Of that, what is to be recorded.
+    /// The place of a named probe.
+    place: named::Place,
+    /// What is to be recorded of what is known there.
     shown: Result<Vec<Shown>, String>,
+}
+
+impl Parsed {
+    /// All that is run at a hit.
+    fn whole(&self) -> Vec<Command> {
+        let mut commands = reading(self.shown.as_deref().unwrap_or_default());
+        commands.extend_from_slice(self.body.as_deref().unwrap_or_default());
+        commands
+    }
 }
 
 impl Session {
     /// Decides how a probe runs at an address of a target.
-    pub fn plan(
-        &mut self,
-        index: usize,
-        probe: &Probe,
-        address: u64,
-        pieces: Option<Arc<Pieces>>,
-    ) -> Plan {
+    pub fn plan(&mut self, index: usize, probe: &Probe, location: &Location) -> Plan {
         let mut variables = self.variables.clone();
         let plan = self.about(index, |session| {
-            session.plan_over(index, probe, address, pieces, None, &mut variables)
+            session.plan_over(index, probe, location, None, &mut variables)
         });
         self.variables = variables;
         plan
@@ -283,8 +350,7 @@ impl Session {
         &mut self,
         index: usize,
         probe: &Probe,
-        address: u64,
-        pieces: Option<Arc<Pieces>>,
+        location: &Location,
         counters: Option<&Counters>,
         variables: &mut Variables,
     ) -> Plan {
@@ -293,13 +359,19 @@ impl Session {
             None => self.program.as_ref(),
         };
         let entry = images.is_some_and(|images| {
-            let symbol = images.symbol_at(address);
+            let symbol = images.symbol_at(location.address);
             symbol.is_none_or(|(_, offset)| offset == 0)
         });
-        let strict = self.settings.strict;
+        let place = Place {
+            entry,
+            out: location.out.as_ref(),
+            strict: self.settings.strict,
+            always_continues: probe.origin == Origin::Trace,
+        };
         let names = self.names;
-        let mut make = |view: &mut View<'_>| {
-            let parsed = parse(probe, names, view, pieces.clone());
+        let known = named::Place::of(location);
+        let mut decide = |view: &mut View<'_>| {
+            let parsed = parse(probe, names, view, known.clone());
             let keeper = view.keeper.as_ref().map(RefCell::borrow);
             let own = keeper.as_ref().map(|keeper| keeper.counters());
             let Some(counters) = own.or(counters) else {
@@ -309,10 +381,10 @@ impl Session {
                 variables,
                 counters,
             };
-            make(probe, parsed, entry, strict, view, &mut sharing)
+            make(&place, parsed, view, &mut sharing)
         };
-        self.naming(pieces.clone(), |session| {
-            session.with_view(|view, _| make(view))
+        self.naming(known.clone(), |session| {
+            session.with_view(|view, _| decide(view))
         })
     }
 
@@ -346,11 +418,16 @@ impl Session {
             Some(_) => None,
             None => Some(Counters::create().map_err(|e| Error::new(e.to_string()))?),
         };
-        let (address, pieces) = (location.address, location.pieces.clone());
-        let plan = self.plan_over(0, probe, address, pieces, scratch.as_ref(), &mut variables);
-        let mut out = plan.program.to_string();
+        let plan = self.plan_over(0, probe, location, scratch.as_ref(), &mut variables);
+        let mut out = String::new();
+        if let (Some(way), [_, ..]) = (&location.out, plan.at_entry.as_slice()) {
+            out.push_str(&format!("at the entry, {:#x}:\n", way.function.entry));
+            out.extend(plan.at_entry.iter().map(Program::to_string));
+            out.push_str("at the way out:\n");
+        }
+        out.push_str(&plan.program.to_string());
         out.push_str(match plan.then {
-            Then::Continue => "then the program goes on\n",
+            Then::Continue | Then::Nothing => "then the program goes on\n",
             Then::Stop => "then the thread stops\n",
         });
         if let Some(why) = &plan.asks {

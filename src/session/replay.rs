@@ -1,20 +1,21 @@
 //! Showing a hit from its record: the body runs again over what was collected.
 
 use std::cell::RefCell;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use super::Session;
 use super::breakpoint::{Disposition, Origin};
 use super::messages::Known;
-use super::plan::{PIECES, Plan};
+use super::plan::{PIECES, Plan, Returns};
 use super::view::{Names, Snapshot, Source, View};
-use crate::arch::{self, Registers};
+use crate::arch::{self, ExitKind, Registers};
 use crate::engine::protocol::Tid;
 use crate::lang::statement::{Command, Context, Flow, run_body};
 use crate::probe::program::Fault;
+use crate::record::shared::ProbeCounters;
 use crate::record::wire::{Header, Record};
-use crate::record::{Hit, HitFault, ProbeSummary, Summary, clock, json, text};
+use crate::record::{Calls, Hit, HitFault, ProbeSummary, Summary, clock, json, text};
 
 /// How hits are shown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -54,12 +55,13 @@ impl Session {
             return;
         }
         self.limit = self.limit.map(|left| left - 1);
-        let (commands, known) = match self.plan_at(index, record, number) {
+        let bodiless = probe.body.is_none();
+        let (commands, returns, known) = match self.plan_at(index, record, number) {
             Some(plan) => {
-                let pieces = plan.pieces.clone();
-                let codec = pieces.as_ref().and_then(|pieces| pieces.codec.as_deref());
-                let (commands, shown) = (plan.commands.clone(), plan.shown.clone());
-                (commands, self.known_in(index, record, codec, &shown))
+                let (place, shown) = (plan.place.clone(), plan.shown.clone());
+                let (commands, returns) = (plan.commands.clone(), plan.returns.clone());
+                let known = self.known_in(index, record, &place, &shown, &returns);
+                (commands, returns, known)
             }
             None => Default::default(),
         };
@@ -71,19 +73,19 @@ impl Session {
             }
             if origin == Origin::Trace {
                 let mut hit = self.hit(index, number, record, Vec::new(), None, &commands);
-                known.tell(&mut hit);
+                known.tell(bodiless, &mut hit);
                 let line = text::line(&hit, header.mono_ns as i64, text::PLAIN);
                 self.output.print(&format!("{line}\n"));
             }
-            let (out, fault) = self.run_recorded(index, record, &commands);
+            let (out, fault) = self.run_recorded(index, record, &commands, returns);
             self.output.print_bytes(&out);
             if let Some(fault) = fault {
                 self.output.print(&format!("{}\n", fault.message));
             }
         } else {
-            let (out, fault) = self.run_recorded(index, record, &commands);
+            let (out, fault) = self.run_recorded(index, record, &commands, returns);
             let mut hit = self.hit(index, number, record, out, fault, &commands);
-            known.tell(&mut hit);
+            known.tell(bodiless, &mut hit);
             self.print_hit(&hit);
         }
         if temporary {
@@ -148,7 +150,7 @@ impl Session {
         if !bodiless {
             hit.args.clear();
         }
-        known.tell(&mut hit);
+        known.tell(bodiless, &mut hit);
         self.print_hit(&hit);
     }
 
@@ -222,19 +224,17 @@ impl Session {
         index: usize,
         record: &Record,
         commands: &[Command],
+        returns: Returns,
     ) -> (Vec<u8>, Option<HitFault>) {
         let mut out = Vec::new();
         if let Some(fault) = &record.header.fault
             && record.header.command == PIECES
         {
-            let message = fault_text(fault);
-            return (
-                out,
-                Some(HitFault {
-                    command: None,
-                    message,
-                }),
-            );
+            let fault = HitFault {
+                command: None,
+                message: fault_text(fault),
+            };
+            return (out, Some(fault));
         }
         let Some(target) = self.targets.get(index) else {
             return (out, None);
@@ -246,6 +246,7 @@ impl Session {
             variables: &mut self.variables,
             keeper: self.keeper.as_mut().map(RefCell::new),
             registers: Some(record.header.registers),
+            returns: vec![(record.header.probe, returns)],
             read_only: self.read_only,
             reading: None,
         };
@@ -287,14 +288,25 @@ impl Session {
         let site = header.registers.pc();
         self.targets[index].threads.add(Tid(header.tid));
         let comm = self.comm(index, Tid(header.tid));
-        let function = self.targets[index]
-            .images
-            .symbol_at(site)
-            .map(|(name, offset)| match offset {
-                0 => name,
-                _ => format!("{name}+{offset}"),
-            })
-            .unwrap_or_default();
+        let way_out = self
+            .probes
+            .get(number)
+            .and_then(|probe| Session::out_at(probe, site));
+        let function = match &way_out {
+            Some(out) => out.function.name.clone(),
+            None => self.targets[index]
+                .images
+                .symbol_at(site)
+                .map(|(name, offset)| match offset {
+                    0 => name,
+                    _ => format!("{name}+{offset}"),
+                })
+                .unwrap_or_default(),
+        };
+        let retval = way_out.map(|out| {
+            let value = header.registers.get(arch::RETURN_VALUE);
+            (out.kind == ExitKind::Return).then(|| format!("{value:#x}"))
+        });
         Hit {
             mono_ns: header.mono_ns,
             wall_ns: header.wall_ns,
@@ -306,7 +318,7 @@ impl Session {
             site,
             function,
             msg: None,
-            args: if commands.is_empty() {
+            args: if commands.is_empty() && retval.is_none() {
                 arguments(&header.registers)
             } else {
                 Vec::new()
@@ -315,6 +327,7 @@ impl Session {
                 .lines()
                 .map(String::from)
                 .collect(),
+            retval,
             fault,
         }
     }
@@ -387,6 +400,8 @@ impl Session {
                     drops,
                     faults: place.faults.load(Ordering::Relaxed),
                     ns_per_hit: cost.checked_div(hits),
+                    calls: calls(place),
+                    undecided: place.undecided.load(Ordering::Relaxed),
                 }
             })
             .collect();
@@ -409,6 +424,19 @@ impl Session {
     }
 }
 
+/// What came of the calls whose beginnings were looked at; `None` if none was.
+fn calls(place: &ProbeCounters) -> Option<Calls> {
+    let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+    let calls = Calls {
+        entries: count(&place.entries),
+        returns: count(&place.returns),
+        dropped: count(&place.dropped),
+        evicted: count(&place.evicted),
+        unknown: count(&place.unknown),
+    };
+    (calls != Calls::default()).then_some(calls)
+}
+
 /// `arg1=0x…` of the integer arguments in registers.
 fn arguments(registers: &Registers) -> Vec<(String, String)> {
     (1..=ARGUMENTS)
@@ -427,6 +455,7 @@ pub fn fault_text(fault: &Fault) -> String {
     match fault {
         Fault::Memory(address) => format!("Cannot access memory at address {address:#x}"),
         Fault::DivisionByZero => "Division by zero".into(),
+        Fault::Unavailable(what) => what.to_string(),
     }
 }
 
@@ -448,10 +477,41 @@ pub fn summary_lines(summary: &Summary) -> Vec<String> {
         if probe.faults > 0 {
             line.push_str(&format!(", {} faults", probe.faults));
         }
+        if probe.undecided > 0 {
+            line.push_str(&format!(
+                ", {} passes without a value that the condition needs",
+                probe.undecided
+            ));
+        }
         if let Some(ns) = probe.ns_per_hit {
             line.push_str(&format!(", {:.1} us a hit", ns as f64 / 1e3));
         }
         lines.push(line);
+        lines.extend(probe.calls.as_ref().map(calls_line));
     }
     lines
+}
+
+/// `entries`, and what became of them.
+fn calls_line(calls: &Calls) -> String {
+    let mut line = format!("    {} entries: {} returned", calls.entries, calls.returns);
+    for (count, what) in [
+        (
+            calls.dropped,
+            "left by an exception, a longjmp or the thread's end",
+        ),
+        (calls.evicted, "forgotten (too many at one time)"),
+        (calls.open(), "still inside"),
+    ] {
+        if count > 0 {
+            line.push_str(&format!(", {count} {what}"));
+        }
+    }
+    if calls.unknown > 0 {
+        line.push_str(&format!(
+            "; {} more returned that had begun before",
+            calls.unknown
+        ));
+    }
+    line
 }

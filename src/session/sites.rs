@@ -3,23 +3,19 @@
 //! Sites are made before a target goes on, never while a person is still typing: a `break` without
 //! its `commands` must not be hit.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
 use super::breakpoint::{Disposition, Location, Origin, Probe};
 use super::images::{Images, Unresolved};
 use super::plan::Plan;
 use super::view::Names;
-use super::{Session, engine_error, process};
+use super::{Session, engine_error, process, returns};
 use crate::engine::client::{EngineError, Keeper};
-use crate::engine::protocol::{Failure, SiteId, SiteProbe, SiteSpec, Tid};
+use crate::engine::protocol::{Failure, SiteId, SiteProbe, SiteSpec, Then};
 use crate::error::{Error, fail};
 use crate::lang;
-use crate::probe::named::{Named, Pieces, shown};
-
-/// Which probes are at which address, each with what a named probe knows there.
-type Wanted = BTreeMap<u64, Vec<(u32, Option<Arc<Pieces>>)>>;
+use crate::probe::program::Program;
 
 /// One site of one target.
 pub struct Site {
@@ -31,6 +27,14 @@ pub struct Site {
     pub probes: Vec<(u32, Plan)>,
     /// The keeper could not hold it, which was said.
     pub lost: bool,
+}
+
+/// What is to be at one address.
+#[derive(Default)]
+struct Wanted {
+    /// By probe; what only keeps something for its return comes before its own program.
+    programs: Vec<((u32, bool), SiteProbe)>,
+    plans: Vec<(u32, Plan)>,
 }
 
 /// The place in the counters that stands for the front's own site in the dynamic linker.
@@ -48,8 +52,9 @@ impl Session {
         spec: &str,
         origin: Origin,
     ) -> Result<Vec<Location>, Unresolved> {
+        let (spec, returns) = returns::strip(spec);
         if let Some(named) = self.named.get(spec) {
-            return self.locate_named(target, &named);
+            return self.locate_named(target, &named, returns);
         }
         let addresses = match spec.strip_prefix('*') {
             Some(expression) => vec![self.exact_address(target, expression)?],
@@ -61,110 +66,22 @@ impl Session {
                         imported: false,
                     });
                 };
-                images.locate(spec, origin == Origin::Break)?
+                images.locate(spec, origin == Origin::Break && !returns)?
             }
         };
+        if returns {
+            return self.ways_out(target, addresses);
+        }
         let Some(images) = self.images_of(target) else {
-            return Ok(addresses.iter().map(|a| location(*a, None, None)).collect());
+            return Ok(addresses.iter().map(|a| location(*a, None)).collect());
         };
         Ok(addresses
             .iter()
-            .map(|address| location(*address, Some(images), None))
+            .map(|address| location(*address, Some(images)))
             .collect())
     }
 
-    /// Every place that a named probe has in a target. Of the versions that fit one module the
-    /// first counts.
-    pub fn locate_named(
-        &mut self,
-        target: usize,
-        named: &Named,
-    ) -> Result<Vec<Location>, Unresolved> {
-        let (mut found, mut tried): (Vec<Location>, _) = (Vec::new(), Tried::default());
-        if let Some(images) = self.images_of(target) {
-            let mut taken = BTreeSet::new();
-            for version in &named.versions {
-                let mut own = BTreeSet::new();
-                for place in &version.places {
-                    let spec = place.spec(version.library.as_deref());
-                    // A named probe is about a function's entry.
-                    let addresses = match images.locate(&spec, false) {
-                        Ok(addresses) => addresses,
-                        Err(error) => {
-                            tried.note(&version.title, error);
-                            continue;
-                        }
-                    };
-                    for address in addresses {
-                        let module = images.modules.module_at(address);
-                        let known = found.iter().any(|other| other.address == address);
-                        if !known && !taken.contains(&module) {
-                            own.insert(module);
-                            let pieces = Some(place.pieces.clone());
-                            found.push(location(address, Some(images), pieces));
-                        }
-                    }
-                }
-                taken.append(&mut own);
-            }
-        }
-        if found.is_empty() {
-            let running = self.targets.get(target).is_some();
-            return Err(tried.unresolved(&named.name, running));
-        }
-        self.about(target, |session| session.check_pieces(&found))?;
-        Ok(found)
-    }
-
-    /// The expressions of a file may name symbols, which are known only now.
-    fn check_pieces(&mut self, found: &[Location]) -> Result<(), Unresolved> {
-        for pieces in found.iter().filter_map(|location| location.pieces.clone()) {
-            let parsed = self.naming(Some(pieces.clone()), |session| {
-                session.with_view(|view, _| {
-                    let when = pieces.when.as_deref();
-                    when.map_or(Ok(()), |when| lang::parse(when, view).map(drop))?;
-                    shown(&pieces, view).map(drop)
-                })
-            });
-            parsed.map_err(|e| Unresolved::Bad(Error::new(format!("{}: {e}", pieces.probe))))?;
-        }
-        Ok(())
-    }
-
-    /// What a named probe knows at a place whose conditions and bodies are still to be read.
-    pub fn pieces_of(&self, spec: &str, locations: &[Location]) -> Option<Arc<Pieces>> {
-        match locations.first() {
-            Some(location) => location.pieces.clone(),
-            None => {
-                let named = self.named.get(spec)?;
-                let place = named.versions.first()?.places.first()?;
-                Some(place.pieces.clone())
-            }
-        }
-    }
-
-    /// What a probe knows where a thread of the current process stands.
-    pub fn pieces_where(&mut self, tid: Tid, number: u32) -> Option<Arc<Pieces>> {
-        let here = self.registers(tid)?.pc();
-        self.pieces_at(self.current, here, Some(number))
-    }
-
-    /// What a named probe knows at a site, that of `number` or the first.
-    pub(super) fn pieces_at(
-        &self,
-        target: usize,
-        address: u64,
-        number: Option<u32>,
-    ) -> Option<Arc<Pieces>> {
-        let site = self.targets.get(target)?.sites.get(&address)?;
-        let mut plans = site.probes.iter();
-        plans.find_map(|(own, plan)| match number.is_none_or(|n| n == *own) {
-            true => plan.pieces.clone(),
-            false => None,
-        })
-    }
-
-    fn images_of(&self, target: usize) -> Option<&Images> {
+    pub(super) fn images_of(&self, target: usize) -> Option<&Images> {
         self.targets
             .get(target)
             .map(|t| &t.images)
@@ -258,40 +175,17 @@ impl Session {
     }
 
     fn sync_target(&mut self, index: usize, failed: &mut Vec<String>) -> Result<(), Error> {
-        let wanted = self.wanted(index);
         let id = self.targets[index].id;
         // The program is compiled over the symbols as they are now.
-        let mut specs: BTreeMap<u64, (SiteSpec, Vec<(u32, Plan)>)> = BTreeMap::new();
-        for (address, numbers) in wanted {
-            let mut plans = Vec::new();
-            let mut probes = Vec::new();
-            for (number, pieces) in numbers {
-                let Some(probe) = self.probes.get(number).cloned() else {
-                    continue;
-                };
-                let plan = self.plan(index, &probe, address, pieces);
-                probes.push(SiteProbe {
-                    probe: probe.place,
-                    program: plan.program.clone(),
-                    then: plan.then,
-                });
-                plans.push((number, plan));
+        let mut wanted: BTreeMap<u64, Wanted> = BTreeMap::new();
+        for probes in self.wanted(index).into_values() {
+            for (number, location) in probes {
+                self.want(index, number, &location, &mut wanted);
             }
-            let target = &mut self.targets[index];
-            let site = match target.sites.get(&address) {
-                Some(site) => site.id,
-                None => {
-                    target.next_site += 1;
-                    SiteId(target.next_site)
-                }
-            };
-            let spec = SiteSpec {
-                id: site,
-                address,
-                code: target.images.code(address),
-                probes,
-            };
-            specs.insert(address, (spec, plans));
+        }
+        let mut specs: BTreeMap<u64, (SiteSpec, Vec<(u32, Plan)>)> = BTreeMap::new();
+        for (address, wanted) in wanted {
+            specs.insert(address, self.spec(index, address, wanted));
         }
         let old: Vec<(u64, SiteId, bool)> = self.targets[index]
             .sites
@@ -312,6 +206,65 @@ impl Session {
             self.arm(index, address, spec, plans, failed)?;
         }
         Ok(())
+    }
+
+    /// Adds what a probe runs at an address, and what it keeps at the entry of the function that is
+    /// left there.
+    fn want(
+        &mut self,
+        index: usize,
+        number: u32,
+        location: &Location,
+        wanted: &mut BTreeMap<u64, Wanted>,
+    ) {
+        let Some(probe) = self.probes.get(number).cloned() else {
+            return;
+        };
+        let (address, out) = (location.address, location.out.as_ref());
+        let plan = self.plan(index, &probe, location);
+        let run = |program: &Program, then| SiteProbe {
+            probe: probe.place,
+            program: program.clone(),
+            then,
+        };
+        if let Some(out) = out.filter(|_| !plan.at_entry.is_empty()) {
+            let entry = wanted.entry(out.function.entry).or_default();
+            // The function's other ways out want the same.
+            if !entry.programs.iter().any(|(of, _)| *of == (number, false)) {
+                let kept = plan.at_entry.iter();
+                let kept = kept.map(|program| ((number, false), run(program, Then::Nothing)));
+                entry.programs.extend(kept);
+            }
+        }
+        let here = wanted.entry(address).or_default();
+        here.programs
+            .push(((number, true), run(&plan.program, plan.then)));
+        here.plans.push((number, plan));
+    }
+
+    fn spec(
+        &mut self,
+        index: usize,
+        address: u64,
+        mut wanted: Wanted,
+    ) -> (SiteSpec, Vec<(u32, Plan)>) {
+        let target = &mut self.targets[index];
+        let id = match target.sites.get(&address) {
+            Some(site) => site.id,
+            None => {
+                target.next_site += 1;
+                SiteId(target.next_site)
+            }
+        };
+        wanted.programs.sort_by_key(|(order, _)| *order);
+        let probes = wanted.programs.into_iter().map(|(_, probe)| probe);
+        let spec = SiteSpec {
+            id,
+            address,
+            code: target.images.code(address),
+            probes: probes.collect(),
+        };
+        (spec, wanted.plans)
     }
 
     fn arm(
@@ -361,8 +314,8 @@ impl Session {
     }
 
     /// Which probes are at which address of a target.
-    fn wanted(&mut self, index: usize) -> Wanted {
-        let mut wanted = Wanted::new();
+    fn wanted(&mut self, index: usize) -> BTreeMap<u64, Vec<(u32, Location)>> {
+        let mut wanted: BTreeMap<u64, Vec<(u32, Location)>> = BTreeMap::new();
         let probes: Vec<Probe> = self.probes.iter().filter(|p| p.enabled).cloned().collect();
         for probe in probes {
             let locations = if self.targets.len() == 1 {
@@ -374,7 +327,7 @@ impl Session {
             for location in locations.iter().filter(|l| l.enabled) {
                 let numbers = wanted.entry(location.address).or_default();
                 if !numbers.iter().any(|(number, _)| *number == probe.number) {
-                    numbers.push((probe.number, location.pieces.clone()));
+                    numbers.push((probe.number, location.clone()));
                 }
             }
         }
@@ -450,48 +403,7 @@ pub(super) fn store_ignore(keeper: &Keeper, probe: &Probe) {
     place.store(count, Ordering::Relaxed);
 }
 
-/// Why the versions of a named probe have no place.
-#[derive(Default)]
-struct Tried {
-    versions: Vec<(String, String)>,
-    hints: Vec<String>,
-}
-
-impl Tried {
-    /// One line a version: what its first place lacks.
-    fn note(&mut self, version: &str, error: Unresolved) {
-        let (message, hint) = match error {
-            Unresolved::NotFound { message, hint, .. } => (message, hint),
-            Unresolved::Bad(error) => (error.message, None),
-        };
-        if self.versions.iter().all(|(other, _)| other != version) {
-            let message = message.trim_end_matches('.').replace('\n', " ");
-            self.versions.push((version.into(), message));
-        }
-        self.hints
-            .extend(hint.filter(|hint| !self.hints.contains(hint)));
-    }
-
-    fn unresolved(self, name: &str, running: bool) -> Unresolved {
-        let versions: Vec<String> = self
-            .versions
-            .iter()
-            .map(|(version, why)| format!("{version} ({why})"))
-            .collect();
-        let message = match versions.as_slice() {
-            [] => format!("{name} has no place: no program is loaded."),
-            list => format!("{name} has no place here; tried: {}.", list.join("; ")),
-        };
-        Unresolved::NotFound {
-            message,
-            hint: (!self.hints.is_empty()).then(|| self.hints.join("\n")),
-            // What is not started yet has its libraries still to come.
-            imported: !running,
-        }
-    }
-}
-
-fn location(address: u64, images: Option<&Images>, pieces: Option<Arc<Pieces>>) -> Location {
+pub(super) fn location(address: u64, images: Option<&Images>) -> Location {
     let symbol = images
         .and_then(|images| images.symbol_at(address))
         .map(|(name, offset)| match offset {
@@ -502,6 +414,7 @@ fn location(address: u64, images: Option<&Images>, pieces: Option<Arc<Pieces>>) 
         address,
         symbol,
         enabled: true,
-        pieces,
+        pieces: None,
+        out: None,
     }
 }

@@ -306,7 +306,7 @@ fn finish(
         list,
     });
     let check = Check {
-        reading: Reading::new(pieces.clone()),
+        reading: Reading::new(pieces.clone(), false),
     };
     shown(&pieces, &check).map_err(|why| located(&why.to_string(), &place.at))?;
     if let Some(when) = &place.when {

@@ -12,13 +12,15 @@ pub(crate) struct Reading {
     pieces: Arc<Pieces>,
     /// A piece uses those in front of it only, so none uses itself.
     limit: Cell<usize>,
+    /// At a way out of the function, where the pieces are what they were at its entry.
+    out: bool,
 }
 
 impl Reading {
     /// All of them.
-    pub fn new(pieces: Arc<Pieces>) -> Reading {
+    pub fn new(pieces: Arc<Pieces>, out: bool) -> Reading {
         let limit = Cell::new(pieces.list.len());
-        Reading { pieces, limit }
+        Reading { pieces, limit, out }
     }
 
     /// What `$NAME` stands for. `None`: it is no piece's name.
@@ -33,7 +35,11 @@ impl Reading {
         };
         let piece = &self.pieces.list[index];
         self.limit.set(index);
-        let parsed = lang::parse(&piece.text, scope);
+        let outermost = limit == self.pieces.list.len();
+        let parsed = match self.out && outermost {
+            true => lang::parse(&format!("$_entry({})", piece.text), scope),
+            false => lang::parse(&piece.text, scope),
+        };
         self.limit.set(limit);
         Some(match parsed {
             Ok(expr) => Ok(typed(name, expr)),
