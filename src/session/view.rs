@@ -58,9 +58,11 @@ pub struct Snapshot<'a> {
 impl<'a> Snapshot<'a> {
     /// The record as it came.
     pub fn new(record: &'a Record, names: &Variables) -> Snapshot<'a> {
+        // The first value that was recorded of a variable counts: the body changes it again itself.
         let variables = record
             .segments
             .iter()
+            .rev()
             .filter_map(|segment| match segment {
                 Segment::Variable { variable, value } => {
                     Some((names.at(*variable)?.0.to_string(), *value))
@@ -386,9 +388,23 @@ mod tests {
     use super::*;
     use crate::record::wire::Header;
 
+    /// `set $n = $n + 1` and then `print $n`: the program recorded both values.
     #[test]
-    fn a_snapshot_joins_its_pieces_and_lays_changes_on_top() {
-        let record = Record {
+    fn a_variable_is_what_the_body_read_first() {
+        let mut names = Variables::default();
+        let counters = crate::record::shared::Counters::create().unwrap();
+        let variable = names
+            .share("n", &crate::lang::Type::int(), &counters)
+            .unwrap();
+        let value = |value| Segment::Variable { variable, value };
+        let mut record = record();
+        record.segments = vec![value(4), value(5)];
+        let snapshot = Snapshot::new(&record, &names);
+        assert_eq!(snapshot.variables.get("n"), Some(&4));
+    }
+
+    fn record() -> Record {
+        Record {
             header: Header {
                 mono_ns: 0,
                 wall_ns: 0,
@@ -402,6 +418,13 @@ mod tests {
                 fault: None,
                 registers: Registers::default(),
             },
+            segments: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_snapshot_joins_its_pieces_and_lays_changes_on_top() {
+        let record = Record {
             segments: vec![
                 Segment::Memory {
                     address: 10,
@@ -414,6 +437,7 @@ mod tests {
                     bytes: vec![3, 4],
                 },
             ],
+            ..record()
         };
         let mut snapshot = Snapshot::new(&record, &Variables::default());
         let mut buf = [0; 4];

@@ -211,3 +211,21 @@ proptest! {
         let _ = parse("x", &text.join("\n"));
     }
 }
+
+/// The example of the manual is a whole file.
+#[test]
+fn the_manual_s_example_is_read() {
+    let manual = include_str!("../../../README.md");
+    let begin = manual.find("    # Acme's bus").unwrap();
+    let example: Vec<&str> = manual[begin..]
+        .lines()
+        .take_while(|line| line.is_empty() || line.starts_with("    "))
+        .collect();
+    let named = only(&example.join("\n")).unwrap();
+    let titles: Vec<&str> = named.versions.iter().map(|v| v.title.as_str()).collect();
+    assert_eq!(titles, ["Acme 2.x", "Acme 1.4, stripped"]);
+    assert_eq!(
+        named.versions[1].places[0].spec(Some("libacme.so")),
+        "libacme.so+0x1a30"
+    );
+}
