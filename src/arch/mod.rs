@@ -19,3 +19,5 @@ pub use x86_64::{
 };
 /// The general registers as ptrace has them.
 pub use x86_64::{Register, Registers};
+/// What a kernel uprobe costs on an instruction.
+pub use x86_64::{UprobePrice, uprobe_price};

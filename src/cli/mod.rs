@@ -3,6 +3,7 @@
 mod gdb;
 mod prompt;
 mod signals;
+mod symbols;
 mod trace;
 
 use std::process::ExitCode;
@@ -17,10 +18,10 @@ pub fn main() -> ExitCode {
         return keeper::main();
     }
     let mut arguments = arguments.peekable();
-    let result = if arguments.peek().is_some_and(|first| first == "trace") {
-        trace::main(arguments.skip(1))
-    } else {
-        gdb::parse(arguments).and_then(prompt::main)
+    let result = match arguments.peek().and_then(|first| first.to_str()) {
+        Some("trace") => trace::main(arguments.skip(1)),
+        Some("symbols") => symbols::main(arguments.skip(1)),
+        _ => gdb::parse(arguments).and_then(prompt::main),
     };
     match result {
         Ok(status) => ExitCode::from(status),

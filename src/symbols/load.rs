@@ -405,6 +405,7 @@ fn take(elf: &Elf, symbol: &Sym64<LE>, raw: &RawTable) -> Option<Symbol> {
         Some(section) => section.executable && elf.in_executable_segment(address),
         None => elf.sections.is_empty() && elf.is_code(address),
     };
+    let function = matches!(kind, STT_FUNC | STT_GNU_IFUNC);
     let kind = match kind {
         _ if section == 0 => SymbolKind::Undefined,
         STT_TLS => SymbolKind::ThreadLocal,
@@ -424,6 +425,7 @@ fn take(elf: &Elf, symbol: &Sym64<LE>, raw: &RawTable) -> Option<Symbol> {
         kind,
         binding,
         origin: raw.origin,
+        function,
     })
 }
 

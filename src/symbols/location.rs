@@ -1,5 +1,7 @@
 //! Places in a program as people write them: `func`, `libc.so.6:puts`, ``libc`puts``, `libfoo.so+0x1a30`.
 
+use super::pattern::regex_text;
+
 /// A place as written, not yet looked up. `*EXPR` is the language's, not a symbol's.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Location {
@@ -79,6 +81,21 @@ impl Location {
                 name: text.to_string(),
             },
         }
+    }
+}
+
+/// `LIB:NAME` or ``LIB`NAME`` in its two parts, and a name alone. The slashes of a `/REGEX/` bound it.
+pub fn split_module(text: &str) -> (Option<&str>, &str) {
+    let parts = text
+        .split_once('`')
+        .filter(|(module, name)| !module.is_empty() && !name.is_empty())
+        .or_else(|| single_colon(text));
+    match parts {
+        // In `/a:b/` the colon is the expression's; in `/lib/x.so:/b/` it is not.
+        Some((module, name)) if regex_text(text).is_none() || regex_text(name).is_some() => {
+            (Some(module.trim()), name.trim())
+        }
+        _ => (None, text),
     }
 }
 

@@ -155,19 +155,30 @@ impl Module {
             return false;
         };
         let method = format!("_Z{method}");
-        let homes: Vec<u64> = self
-            .find_linkage(&method)
-            .into_iter()
-            .filter(|home| home.kind.is_code())
-            .map(|home| home.address)
-            .collect();
-        let own_end = symbol.address.saturating_add(size);
+        let own = symbol.address..symbol.address.saturating_add(size);
         super::thunk::passes_on(&code, symbol.address, |target| {
-            homes.contains(&target)
+            // By the names at the target first: to look for a name in a large table costs more.
+            self.is_named_at(target, &method)
                 || self.in_plt(FileAddress(target))
                 // The method's own name was stripped or made local: any jump away must do.
-                || homes.is_empty() && !(symbol.address..own_end).contains(&target)
+                || !own.contains(&target)
+                    && !self.find_linkage(&method).iter().any(|home| home.kind.is_code())
         })
+    }
+
+    /// Whether one of the symbols at exactly a file address has a linkage name.
+    fn is_named_at(&self, address: u64, name: &str) -> bool {
+        let all = self.table.all();
+        let order = self.table.by_address();
+        let start = order.partition_point(|&index| all[index as usize].address < address);
+        let here = order[start..].iter().map(|&index| &all[index as usize]);
+        here.take_while(|symbol| symbol.address == address)
+            .any(|symbol| symbol.kind.is_code() && self.table.linkage_name(symbol) == name)
+    }
+
+    /// The bytes that a symbol covers, see [`SymbolTable::extent`].
+    pub fn extent(&self, symbol: &Symbol) -> u64 {
+        self.table.extent(symbol, &self.elf)
     }
 
     /// Symbols of exactly this name: as the linker knows it, or with `@VERSION`.

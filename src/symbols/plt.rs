@@ -122,6 +122,7 @@ fn add(
         kind,
         binding: Binding::Local,
         origin: Origin::Synthetic,
+        function: false,
     });
 }
 

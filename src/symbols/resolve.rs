@@ -208,7 +208,7 @@ impl Modules {
 
     /// The modules that a written name means: the whole path, the file's name, or that without a
     /// version or without `.so`. At least one.
-    fn named(&self, name: &str) -> Result<Vec<usize>, ResolveError> {
+    pub fn named(&self, name: &str) -> Result<Vec<usize>, ResolveError> {
         for fits in [same_path, same_file, same_library, same_stem] {
             let found: Vec<usize> = (0..self.loaded.len())
                 .filter(|&index| fits(&self.loaded[index].path, name))

@@ -90,6 +90,8 @@ pub struct Symbol {
     pub binding: Binding,
     /// Where it was read.
     pub origin: Origin,
+    /// The file calls it a function, even where it only imports it.
+    pub function: bool,
 }
 
 /// All symbols of a module.

@@ -9,6 +9,7 @@ mod names;
 mod prologue;
 mod registers;
 mod relocate;
+mod uprobe;
 mod vector;
 
 pub use abi::{Argument, INT3, SYSCALL, SYSCALL_ARGUMENTS, argument, find_syscall};
@@ -18,4 +19,5 @@ pub use names::{EFLAGS, INFO_REGISTERS, MASK_REGISTERS, MXCSR, RegisterClass, re
 pub use prologue::prologue;
 pub use registers::{Register, Registers};
 pub use relocate::{Displaced, Position, SLOT_MAX, Slot};
+pub use uprobe::{UprobePrice, uprobe_price};
 pub use vector::vector_register;

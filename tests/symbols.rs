@@ -1,0 +1,294 @@
+//! `trapline symbols`: the same names and addresses as `nm`, `objdump` and gdb, and what they do not tell.
+
+mod support;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use support::{Missing, Tracer, test, testapp, vsomeip};
+
+fn symbols(arguments: &[&str]) -> Output {
+    let mut command = support::tracer::trapline();
+    command.arg("symbols").args(arguments);
+    command.output().expect("trapline runs")
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// The objects that `--json` prints.
+fn rows(arguments: &[&str]) -> Vec<serde_json::Value> {
+    let output = symbols(&[&["--json"], arguments].concat());
+    assert!(output.status.success(), "{output:?}");
+    stdout(&output)
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}")))
+        .collect()
+}
+
+fn number(row: &serde_json::Value, field: &str) -> u64 {
+    let text = row[field].as_str().unwrap_or_default();
+    u64::from_str_radix(text.trim_start_matches("0x"), 16).unwrap_or_else(|_| panic!("{row}"))
+}
+
+/// The programs and libraries that are compared.
+fn files() -> Result<Vec<PathBuf>, Missing> {
+    let mut files = vec![testapp("hallo-client")?, testapp("fibon-static")?];
+    if let Ok(directory) = vsomeip() {
+        files.push(directory.join("lib/libvsomeip3.so"));
+    }
+    Ok(files)
+}
+
+fn tool(name: &str, arguments: &[&str], file: &Path) -> Result<String, Missing> {
+    let output = Command::new(name).args(arguments).arg(file).output();
+    let output = output.map_err(|error| Missing(format!("no {name}: {error}")))?;
+    Ok(stdout(&output))
+}
+
+/// Address and name, what differs between the spellings of the tools taken out.
+type Names = BTreeSet<(u64, String)>;
+
+fn own(file: &Path) -> (Names, Names) {
+    let rows = rows(&[&file.display().to_string()]);
+    let defined = rows.iter().filter(|row| !row["address"].is_null());
+    let pair = |row: &serde_json::Value, name: &str| {
+        (
+            number(row, "address"),
+            row[name].as_str().unwrap_or_default().to_string(),
+        )
+    };
+    let defined: Vec<_> = defined.collect();
+    let demangled = defined.iter().map(|row| pair(row, "name")).collect();
+    let linkage = defined.iter().map(|row| pair(row, "linkage")).collect();
+    (demangled, linkage)
+}
+
+/// How many of `wanted` are not in `own`, as a share of all.
+fn missing<'a>(own: &Names, wanted: &'a Names) -> Vec<&'a (u64, String)> {
+    wanted.iter().filter(|pair| !own.contains(*pair)).collect()
+}
+
+#[test]
+fn the_names_and_addresses_of_nm_and_objdump() {
+    test(|| {
+        for file in files()? {
+            let (_, linkage) = own(&file);
+            // `t` and `T` are code, `w` and `W` weak, `i` indirect functions, `u` unique.
+            let nm = tool("nm", &["--defined-only"], &file)?;
+            let wanted: Names = nm
+                .lines()
+                .filter_map(|line| {
+                    let mut words = line.split_whitespace();
+                    let address = u64::from_str_radix(words.next()?, 16).ok()?;
+                    matches!(words.next()?, "t" | "T" | "i").then_some(())?;
+                    Some((address, words.next()?.split('@').next()?.to_string()))
+                })
+                .collect();
+            assert!(wanted.len() > 10, "{nm}");
+            assert_eq!(
+                missing(&linkage, &wanted),
+                Vec::<&(u64, String)>::new(),
+                "{}",
+                file.display()
+            );
+
+            let objdump = tool("objdump", &["-t"], &file)?;
+            let wanted: Names = objdump
+                .lines()
+                .filter_map(|line| {
+                    let address = u64::from_str_radix(line.get(..16)?, 16).ok()?;
+                    line.get(16..25).filter(|flags| flags.contains('F'))?;
+                    let name = line.split_whitespace().last()?;
+                    let defined = !line.contains("*UND*");
+                    defined.then(|| (address, name.split('@').next().unwrap_or(name).to_string()))
+                })
+                .collect();
+            assert!(wanted.len() > 10, "{objdump}");
+            assert_eq!(
+                missing(&linkage, &wanted),
+                Vec::<&(u64, String)>::new(),
+                "{}",
+                file.display()
+            );
+        }
+        Ok(())
+    });
+}
+
+/// gdb's `info functions`, which lists the PLT's stubs beside.
+#[test]
+fn the_demangled_names_of_gdb() {
+    test(|| {
+        for file in files()? {
+            let mut command = Tracer::Gdb.command()?;
+            command
+                .args(["--batch", "-ex", "info functions"])
+                .args(["-iex", "set debug-file-directory /nonexistent"])
+                .arg(&file)
+                .stdin(Stdio::null());
+            let text = stdout(&command.output().expect("gdb runs"));
+            let wanted: Names = text
+                .lines()
+                .filter_map(|line| {
+                    let (address, name) = line.strip_prefix("0x")?.split_once("  ")?;
+                    let address = u64::from_str_radix(address, 16).ok()?;
+                    // What compilers append to C names gdb takes for Ada's.
+                    let suffixed = name.contains('.') && !name.contains('(');
+                    (!name.ends_with("@plt") && !suffixed).then(|| (address, name.to_string()))
+                })
+                .collect();
+            let (demangled, _) = own(&file);
+            let lost = missing(&demangled, &wanted);
+            eprintln!(
+                "{}: {} of {} as gdb",
+                file.display(),
+                wanted.len() - lost.len(),
+                wanted.len()
+            );
+            assert!(wanted.len() > 10, "{text}");
+            // A few of gdb's spellings of templates differ.
+            assert!(lost.len() * 200 <= wanted.len(), "{lost:#?}");
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn kinds_and_patterns() {
+    test(|| {
+        let client = testapp("hallo-client")?.display().to_string();
+        let kinds = |pattern: &str| -> BTreeMap<String, String> {
+            let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_string();
+            let rows = rows(&[&client, pattern]);
+            rows.iter()
+                .map(|row| (text(&row["linkage"]), text(&row["kind"])))
+                .collect()
+        };
+        let method = "_ZN7vsomeip21routing_manager_proxy10on_messageEPKhjPNS_8endpointE";
+        let thunk = "_ZThn8_N7vsomeip21routing_manager_proxy10on_messageEPKhjPNS_8endpointE";
+        let found = kinds("on_message");
+        assert_eq!(
+            found.get(method).map(String::as_str),
+            Some("function"),
+            "{found:?}"
+        );
+        assert_eq!(
+            found.get(thunk).map(String::as_str),
+            Some("thunk-jump"),
+            "{found:?}"
+        );
+        let body = testapp("hallo-client-body")?.display().to_string();
+        let rows_of_body = rows(&[&body, "/^non-virtual thunk to .*on_message/"]);
+        assert_eq!(rows_of_body.len(), 1, "{rows_of_body:?}");
+        assert_eq!(rows_of_body[0]["kind"], "thunk");
+        assert_eq!(
+            kinds("/^main$/").into_iter().collect::<Vec<_>>(),
+            [("main".into(), "function".into())]
+        );
+        assert_eq!(
+            kinds("/^_start$|^frame_dummy$/")
+                .get("frame_dummy")
+                .map(String::as_str),
+            Some("zero-size")
+        );
+        assert_eq!(
+            kinds("/^puts$/").get("puts").map(String::as_str),
+            Some("imported")
+        );
+        let ifuncs = rows(&[
+            &testapp("fibon-static")?.display().to_string(),
+            "/^strlen$/",
+        ]);
+        assert_eq!(ifuncs[0]["kind"], "ifunc", "{ifuncs:?}");
+        let output = symbols(&[&client, "on_mesage"]);
+        assert_eq!(
+            (output.status.code(), stdout(&output).as_str()),
+            (Some(1), "")
+        );
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(
+            text.contains("The nearest: vsomeip::routing_manager_proxy::on_message."),
+            "{text}"
+        );
+        for wrong in [&[&client, "/(/"][..], &[], &[&client, "a", "b"]] {
+            assert_eq!(symbols(wrong).status.code(), Some(2), "{wrong:?}");
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn json_keeps_to_its_schema() {
+    test(|| {
+        let path = support::root().join("schema/symbols-v1.json");
+        let schema = std::fs::read_to_string(path).expect("the schema");
+        let schema = serde_json::from_str(&schema).expect("JSON");
+        let schema = jsonschema::validator_for(&schema).expect("a schema");
+        let mut all = rows(&["/lib/x86_64-linux-gnu/libc.so.6"]);
+        all.extend(rows(&[&testapp("hallo-client")?.display().to_string()]));
+        assert!(all.len() > 1000);
+        for row in &all {
+            let errors: Vec<String> = schema.iter_errors(row).map(|e| e.to_string()).collect();
+            assert_eq!(errors, Vec::<String>::new(), "{row}");
+        }
+        Ok(())
+    });
+}
+
+/// A child that is killed whatever happens.
+struct Running(std::process::Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn of_a_process_every_module_with_its_addresses() {
+    test(|| {
+        let child = Command::new("sleep").arg("300").spawn();
+        let child = child.map_err(|error| Missing(format!("no sleep: {error}")))?;
+        let running = Running(child);
+        let pid = running.0.id() as i32;
+        let mapped = || std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+        let deadline = std::time::Instant::now() + support::app::PATIENCE;
+        assert!(support::process::until(deadline, || mapped().contains("libc.so.6")));
+        let all = rows(&["-p", &pid.to_string()]);
+        let puts: Vec<_> = all.iter().filter(|row| row["linkage"] == "puts").collect();
+        assert!(puts.iter().any(|row| row["kind"] == "function"), "{puts:?}");
+        assert!(
+            !puts.iter().any(|row| row["kind"] == "imported"),
+            "{puts:?}"
+        );
+        // A symbol is as far from its module's first mapping as the file says.
+        let maps = mapped();
+        for row in all.iter().filter(|row| !row["runtime"].is_null()) {
+            let module = row["module"].as_str().unwrap_or_default();
+            let Some(first) = maps.lines().find(|line| line.ends_with(module)) else {
+                panic!("{module} is not mapped: {row}");
+            };
+            let base = first
+                .split('-')
+                .next()
+                .and_then(|text| u64::from_str_radix(text, 16).ok());
+            assert_eq!(
+                Some(number(row, "runtime") - number(row, "address")),
+                base,
+                "{row}"
+            );
+        }
+        let one = rows(&["-p", &pid.to_string(), "libc:/^puts$/"]);
+        assert_eq!(one.len(), 1, "{one:?}");
+        let text = stdout(&symbols(&["-p", &pid.to_string(), "libc.so.6:puts"]));
+        let header =
+            "ADDRESS            IN FILE                SIZE  KIND        UPROBE     MODULE";
+        assert!(text.starts_with(header), "{text}");
+        assert!(text.contains("  libc.so.6  puts\n"), "{text}");
+        Ok(())
+    });
+}
