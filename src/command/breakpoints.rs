@@ -45,7 +45,8 @@ fn set(i: &mut Interpreter, call: &Call<'_>, disposition: Disposition) -> Result
             Vec::new()
         }
     };
-    if let Some(condition) = condition {
+    // What has no place yet may name what comes with it.
+    if let Some(condition) = condition.filter(|_| !found.is_empty()) {
         check_condition(i, condition)?;
     }
     let wanted = Wanted {
@@ -182,9 +183,6 @@ pub fn trace(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
     if let Some(target) = text.target {
         fail!("in {target}: probes in a process of their own are not supported; use -p {target}.");
     }
-    if let Some(condition) = &text.condition {
-        check_condition(i, condition)?;
-    }
     if let Some(body) = &text.body {
         i.hint_body(body);
     }
@@ -197,12 +195,21 @@ pub fn trace(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
             let full = full.into_iter().flatten().collect::<Vec<_>>().join("\n");
             // What is launched still loads its libraries; whoever ends the session tells.
             if i.session.target().is_some_and(|t| !t.launched) {
-                fail!("{full}");
+                if !i.session.show.never_stops() || i.session.settings.pending == Some(false) {
+                    if !pending(i, &full, None)? {
+                        return Ok(());
+                    }
+                } else {
+                    i.session.output.complain(&full);
+                }
             }
             missing = Some(full);
             Vec::new()
         }
     };
+    if let Some(condition) = text.condition.as_deref().filter(|_| !locations.is_empty()) {
+        check_condition(i, condition)?;
+    }
     let tell = !i.session.show.never_stops();
     let wanted = Wanted {
         origin: Origin::Trace,

@@ -393,6 +393,9 @@ impl Interpreter {
 
     /// Asks; off a terminal the answer is no and is printed.
     pub fn query_no(&mut self, question: &str) -> Result<bool, Error> {
+        if !self.session.settings.confirm {
+            return Ok(false);
+        }
         self.session.output.flush();
         if self.batch || !self.terminal.is_terminal() {
             self.print(&format!(

@@ -102,10 +102,7 @@ pub struct Launch {
 pub enum Request {
     /// With the ring's descriptor. Answer: [`Answer::Target`]; the only thread stands at the
     /// first instruction after the exec.
-    Launch {
-        target: TargetId,
-        launch: Launch,
-    },
+    Launch { target: TargetId, launch: Launch },
     /// With the ring's descriptor. Answer: [`Answer::Target`]; all threads run on.
     Attach {
         target: TargetId,
@@ -137,24 +134,16 @@ pub enum Request {
     },
     /// Stops every thread. The answer comes when all of them stand. Threads that arrive at a
     /// stopping site meanwhile send their own [`Event::Stopped`] first.
-    Interrupt {
-        target: TargetId,
-    },
+    Interrupt { target: TargetId },
     /// Answer: [`Answer::Registers`] of a stopped thread.
-    Registers {
-        target: TargetId,
-        tid: Tid,
-    },
+    Registers { target: TargetId, tid: Tid },
     SetRegisters {
         target: TargetId,
         tid: Tid,
         registers: Registers,
     },
     /// Answer: [`Answer::Bytes`]: the thread's XSAVE area (NT_X86_XSTATE).
-    VectorRegisters {
-        target: TargetId,
-        tid: Tid,
-    },
+    VectorRegisters { target: TargetId, tid: Tid },
     /// Writes memory (read-only mappings too). Bytes over a site go below its int3.
     Write {
         target: TargetId,
@@ -162,13 +151,9 @@ pub enum Request {
         bytes: Vec<u8>,
     },
     /// Puts everything back and leaves; the program runs on.
-    Detach {
-        target: TargetId,
-    },
+    Detach { target: TargetId },
     /// Ends the program.
-    Kill {
-        target: TargetId,
-    },
+    Kill { target: TargetId },
 }
 
 impl Request {

@@ -290,9 +290,8 @@ impl Session {
         match stop.reason {
             Reason::Probe { probe, .. } if probe == INTERNAL => {
                 self.libraries_changed(index)?;
-                self.return_from_linker(index, stop.tid);
-                self.pass_by(index, stop.tid, all_stand)?;
-                Ok(None)
+                // Somebody may have a breakpoint at the same place.
+                self.probe_stop(index, stop, all_stand)
             }
             Reason::Probe { .. } => self.probe_stop(index, stop, all_stand),
             Reason::Signal { number, .. } => {
@@ -379,7 +378,8 @@ impl Session {
             return Vec::new();
         };
         let mut candidates: Vec<(u32, bool)> = Vec::new();
-        let mut seen = false;
+        // The front's own probe comes before all others.
+        let mut seen = first == INTERNAL;
         for (number, plan) in &site.probes {
             let Some(probe) = self.probes.get(*number).filter(|p| p.enabled) else {
                 continue;
@@ -461,6 +461,11 @@ impl Session {
                     registers,
                     ..
                 }) => {
+                    if matches!(reason, Reason::Probe { probe, .. } if probe == INTERNAL)
+                        && let Some(at) = self.index_of(target)
+                    {
+                        self.libraries_changed(at)?;
+                    }
                     if let Some(target) = self.targets.iter_mut().find(|t| t.id == target) {
                         target.threads.add(tid);
                         if let Some(thread) = target.threads.get_mut(tid) {

@@ -8,6 +8,7 @@
 pub(crate) mod breakpoint;
 pub(crate) mod events;
 pub(crate) mod images;
+pub(crate) mod libraries;
 pub(crate) mod lifecycle;
 pub(crate) mod output;
 pub(crate) mod plan;
@@ -34,6 +35,7 @@ use crate::lang::{ScopeError, Unreadable};
 use breakpoint::Probes;
 use events::Stop;
 use images::Images;
+use libraries::Watch;
 use output::Output;
 use settings::Settings;
 use sites::Site;
@@ -65,8 +67,8 @@ pub struct Target {
     pub waiting: VecDeque<Stop>,
     /// By address.
     pub sites: BTreeMap<u64, Site>,
-    /// Where the dynamic linker tells debuggers that it has mapped something.
-    pub internal: Option<u64>,
+    /// The site where the dynamic linker tells that it has mapped something.
+    pub watch: Option<Watch>,
     /// A Ctrl-C was presented while the program's own SIGINT for it was still on its way.
     pub late_interrupt: bool,
     next_site: u32,

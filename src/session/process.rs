@@ -110,6 +110,12 @@ pub fn has_ended(pid: i32) -> bool {
     status(pid, "State").is_none_or(|state| state.starts_with(['Z', 'X']))
 }
 
+/// Whether the thread's returns are checked by the processor (`/proc/PID/status`,
+/// "x86_Thread_features").
+pub fn has_shadow_stack(tid: i32) -> bool {
+    status(tid, "x86_Thread_features").is_some_and(|features| features.contains("shstk"))
+}
+
 /// Whether a signal for the process waits to be taken by one of its threads.
 pub fn is_pending(pid: i32, signal: i32) -> bool {
     let pending = status(pid, "ShdPnd").and_then(|bits| u64::from_str_radix(&bits, 16).ok());

@@ -31,9 +31,7 @@ impl Target {
         let answer = match request {
             Request::Arm { space, .. } if space != self.space => Answer::Failed(Failure::Replaced),
             Request::Arm { site, .. } => self.arm(site),
-            Request::Disarm { site, gone, .. } => {
-                done(self.sites.disarm(&self.memory, site, gone))
-            }
+            Request::Disarm { site, gone, .. } => done(self.sites.disarm(&self.memory, site, gone)),
             Request::Resume {
                 tid, seen, signal, ..
             } => self.let_go_on(tid, seen, signal),

@@ -51,8 +51,7 @@ impl Site {
         let mut now = vec![0; known];
         memory.read(self.address, &mut now)?;
         let mut rest = now.iter().zip(&self.code).skip(1);
-        Ok(now.first() == Some(&INT3)
-            && rest.all(|(now, code)| now == code || *now == INT3))
+        Ok(now.first() == Some(&INT3) && rest.all(|(now, code)| now == code || *now == INT3))
     }
 
     /// The program's bytes from `address` on are changed.
