@@ -11,14 +11,14 @@ mod hit;
 mod inject;
 mod launch;
 mod leave;
-mod memory;
+pub(super) mod memory;
 mod orders;
 mod prefetch;
 mod signals;
 mod site;
 mod slots;
 mod stop;
-mod sys;
+pub(super) mod sys;
 mod target;
 mod thread;
 
