@@ -311,7 +311,7 @@ impl Interpreter {
                     bodies,
                 } => self.asked(tid, number, &bodies)?,
                 Wake::Ended => return Ok(()),
-                Wake::Interrupted => {
+                Wake::Interrupted | Wake::TimeOver => {
                     self.quit = Some(0);
                     return Ok(());
                 }

@@ -313,6 +313,13 @@ impl Keeper {
         Ok(())
     }
 
+    /// Forgets a target that has ended; its records were read.
+    pub fn forget(&mut self, target: TargetId) {
+        // It need not be there any more.
+        let _ = self.ask(Request::Detach { target }, None);
+        self.targets.remove(&target);
+    }
+
     /// Ends the program; [`Event::Exited`] follows.
     pub fn kill(&mut self, target: TargetId) -> Result<(), EngineError> {
         self.ask(Request::Kill { target }, None).map(drop)

@@ -41,8 +41,10 @@ pub enum Wake {
     },
     /// No process is left.
     Ended,
-    /// Ctrl-C, in a front that never stops the target; or the time is over.
+    /// Ctrl-C, in a front that never stops the target; or nobody reads what it writes.
     Interrupted,
+    /// The time that was given is over.
+    TimeOver,
 }
 
 /// Counts Ctrl-C and SIGTERM.
@@ -127,15 +129,14 @@ impl Session {
             if let Some(wake) = self.next_waiting()? {
                 return Ok(wake);
             }
+            if self.limit == Some(0) || self.nobody_reads() || must_end() {
+                return Ok(Wake::Interrupted);
+            }
             if self.targets.is_empty() {
                 return Ok(Wake::Ended);
             }
-            if self.limit == Some(0)
-                || self.nobody_reads()
-                || must_end()
-                || until.is_some_and(|u| Instant::now() >= u)
-            {
-                return Ok(Wake::Interrupted);
+            if until.is_some_and(|u| Instant::now() >= u) {
+                return Ok(Wake::TimeOver);
             }
             if interrupted() {
                 if self.show.never_stops() {
@@ -627,6 +628,9 @@ impl Session {
         self.read_counters();
         self.tell_drops();
         let target = self.take_target(index);
+        if let Some(keeper) = &mut self.keeper {
+            keeper.forget(target.id);
+        }
         self.forget_addresses(&target);
         match (code, signal) {
             (_, Some(number)) => {

@@ -14,6 +14,7 @@ pub(crate) mod output;
 pub(crate) mod plan;
 pub(crate) mod process;
 pub(crate) mod replay;
+pub(crate) mod search;
 pub(crate) mod settings;
 pub(crate) mod signals;
 pub(crate) mod sites;

@@ -35,9 +35,20 @@ pub const INTERNAL: u16 = (crate::record::shared::PROBES - 1) as u16;
 const ATTEMPTS: usize = 8;
 
 impl Session {
-    /// Where a location is, in the first target or in the program's file.
+    /// Where a location is, in the first target that has it or in the program's file; if none has,
+    /// what the first one says.
     pub fn locate(&mut self, spec: &str, origin: Origin) -> Result<Vec<Location>, Unresolved> {
-        self.locate_in(0, spec, origin)
+        let first = self.locate_in(0, spec, origin);
+        if !matches!(first, Err(Unresolved::NotFound { .. })) {
+            return first;
+        }
+        for target in 1..self.targets.len() {
+            let found = self.locate_in(target, spec, origin);
+            if found.is_ok() {
+                return found;
+            }
+        }
+        first
     }
 
     fn locate_in(
