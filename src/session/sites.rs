@@ -9,12 +9,14 @@ use std::sync::atomic::Ordering;
 use super::breakpoint::{Disposition, Location, Origin, Probe};
 use super::images::{Images, Unresolved};
 use super::plan::Plan;
+use super::returns::WayOut;
 use super::view::Names;
-use super::{Session, engine_error, process};
+use super::{Session, engine_error, process, returns};
 use crate::engine::client::{EngineError, Keeper};
-use crate::engine::protocol::{Failure, SiteId, SiteProbe, SiteSpec};
+use crate::engine::protocol::{Failure, SiteId, SiteProbe, SiteSpec, Then};
 use crate::error::{Error, fail};
 use crate::lang;
+use crate::probe::program::Program;
 
 /// One site of one target.
 pub struct Site {
@@ -26,6 +28,14 @@ pub struct Site {
     pub probes: Vec<(u32, Plan)>,
     /// The keeper could not hold it, which was said.
     pub lost: bool,
+}
+
+/// What is to be at one address.
+#[derive(Default)]
+struct Wanted {
+    /// By probe; what only keeps something for its return comes before its own program.
+    programs: Vec<((u32, bool), SiteProbe)>,
+    plans: Vec<(u32, Plan)>,
 }
 
 /// The place in the counters that stands for the front's own site in the dynamic linker.
@@ -57,6 +67,7 @@ impl Session {
         spec: &str,
         origin: Origin,
     ) -> Result<Vec<Location>, Unresolved> {
+        let (spec, returns) = returns::strip(spec);
         let addresses = match spec.strip_prefix('*') {
             Some(expression) => vec![self.exact_address(target, expression)?],
             None => {
@@ -67,9 +78,12 @@ impl Session {
                         imported: false,
                     });
                 };
-                images.locate(spec, origin == Origin::Break)?
+                images.locate(spec, origin == Origin::Break && !returns)?
             }
         };
+        if returns {
+            return self.ways_out(target, addresses);
+        }
         let Some(images) = self.images_of(target) else {
             return Ok(addresses.iter().map(|a| location(*a, None)).collect());
         };
@@ -79,7 +93,7 @@ impl Session {
             .collect())
     }
 
-    fn images_of(&self, target: usize) -> Option<&Images> {
+    pub(super) fn images_of(&self, target: usize) -> Option<&Images> {
         self.targets
             .get(target)
             .map(|t| &t.images)
@@ -179,27 +193,17 @@ impl Session {
     }
 
     fn sync_target(&mut self, index: usize, failed: &mut Vec<String>) -> Result<(), Error> {
-        let wanted = self.wanted(index);
         let id = self.targets[index].id;
         // The program is compiled over the symbols as they are now.
-        let mut specs: BTreeMap<u64, (SiteSpec, Vec<(u32, Plan)>)> = BTreeMap::new();
-        for (address, numbers) in wanted {
-            let mut plans = Vec::new();
-            let mut probes = Vec::new();
-            for number in numbers {
-                let Some(probe) = self.probes.get(number).cloned() else {
-                    continue;
-                };
-                let plan = self.plan(index, &probe, address);
-                probes.push(SiteProbe {
-                    probe: probe.place,
-                    program: plan.program.clone(),
-                    then: plan.then,
-                });
-                plans.push((number, plan));
+        let mut wanted: BTreeMap<u64, Wanted> = BTreeMap::new();
+        for (address, probes) in self.wanted(index) {
+            for (number, out) in probes {
+                self.want(index, address, number, out.as_ref(), &mut wanted);
             }
-            let spec = self.site_spec(index, address, probes);
-            specs.insert(address, (spec, plans));
+        }
+        let mut specs: BTreeMap<u64, (SiteSpec, Vec<(u32, Plan)>)> = BTreeMap::new();
+        for (address, wanted) in wanted {
+            specs.insert(address, self.spec(index, address, wanted));
         }
         let watch = self.targets[index].watch.as_ref().map(|w| w.address);
         if let Some(address) = watch.filter(|address| !specs.contains_key(address)) {
@@ -226,6 +230,55 @@ impl Session {
             self.arm(index, address, spec, plans, failed)?;
         }
         Ok(())
+    }
+
+    /// Adds what a probe runs at an address, and what it keeps at the entry of the function that is
+    /// left there.
+    fn want(
+        &mut self,
+        index: usize,
+        address: u64,
+        number: u32,
+        out: Option<&WayOut>,
+        wanted: &mut BTreeMap<u64, Wanted>,
+    ) {
+        let Some(probe) = self.probes.get(number).cloned() else {
+            return;
+        };
+        let plan = self.plan(index, &probe, address, out);
+        let run = |program: &Program, then| SiteProbe {
+            probe: probe.place,
+            program: program.clone(),
+            then,
+        };
+        if let Some(out) = out.filter(|_| !plan.at_entry.is_empty()) {
+            let entry = wanted.entry(out.function.entry).or_default();
+            // The function's other ways out want the same.
+            if !entry.programs.iter().any(|(of, _)| *of == (number, false)) {
+                let kept = plan.at_entry.iter();
+                let kept = kept.map(|program| ((number, false), run(program, Then::Nothing)));
+                entry.programs.extend(kept);
+            }
+        }
+        let here = wanted.entry(address).or_default();
+        here.programs
+            .push(((number, true), run(&plan.program, plan.then)));
+        here.plans.push((number, plan));
+    }
+
+    /// What the keeper is to hold at an address, and how each probe runs there.
+    fn spec(
+        &mut self,
+        index: usize,
+        address: u64,
+        mut wanted: Wanted,
+    ) -> (SiteSpec, Vec<(u32, Plan)>) {
+        wanted.programs.sort_by_key(|(order, _)| *order);
+        let probes = wanted.programs.into_iter().map(|(_, probe)| probe);
+        (
+            self.site_spec(index, address, probes.collect()),
+            wanted.plans,
+        )
     }
 
     /// What the keeper is to hold at an address; the front's own probe is the first one there.
@@ -317,8 +370,8 @@ impl Session {
     }
 
     /// Which probes are at which address of a target.
-    fn wanted(&mut self, index: usize) -> BTreeMap<u64, Vec<u32>> {
-        let mut wanted: BTreeMap<u64, Vec<u32>> = BTreeMap::new();
+    fn wanted(&mut self, index: usize) -> BTreeMap<u64, Vec<(u32, Option<WayOut>)>> {
+        let mut wanted: BTreeMap<u64, Vec<(u32, Option<WayOut>)>> = BTreeMap::new();
         let probes: Vec<Probe> = self.probes.iter().filter(|p| p.enabled).cloned().collect();
         for probe in probes {
             let locations = if self.targets.len() == 1 {
@@ -329,8 +382,8 @@ impl Session {
             };
             for location in locations.iter().filter(|l| l.enabled) {
                 let numbers = wanted.entry(location.address).or_default();
-                if !numbers.contains(&probe.number) {
-                    numbers.push(probe.number);
+                if !numbers.iter().any(|(number, _)| *number == probe.number) {
+                    numbers.push((probe.number, location.out.clone()));
                 }
             }
         }
@@ -412,7 +465,7 @@ pub(super) fn store_ignore(keeper: &Keeper, probe: &Probe) {
     place.store(count, Ordering::Relaxed);
 }
 
-fn location(address: u64, images: Option<&Images>) -> Location {
+pub(super) fn location(address: u64, images: Option<&Images>) -> Location {
     let symbol = images
         .and_then(|images| images.symbol_at(address))
         .map(|(name, offset)| match offset {
@@ -423,5 +476,6 @@ fn location(address: u64, images: Option<&Images>) -> Location {
         address,
         symbol,
         enabled: true,
+        out: None,
     }
 }

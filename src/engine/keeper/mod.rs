@@ -6,6 +6,7 @@
 mod children;
 mod crash;
 mod doorbell;
+mod entries;
 mod follow;
 mod hit;
 mod inject;

@@ -48,6 +48,13 @@ impl Target {
             Request::SetRegisters { tid, registers, .. } => self.with_held(tid, |stop| {
                 stop.set_registers(&registers).map(|()| Answer::Done)
             }),
+            Request::Entry { tid, probe, .. } => match self.threads.get(&tid.0) {
+                Some(thread) => {
+                    let kept = thread.entries.iter().find(|(of, _)| *of == probe);
+                    Answer::Entry(kept.and_then(|(_, values)| values.clone()))
+                }
+                None => Answer::Failed(Failure::NotStopped),
+            },
             Request::VectorRegisters { tid, .. } => {
                 self.with_held(tid, |stop| sys::xstate(stop.tid()).map(Answer::Bytes))
             }
