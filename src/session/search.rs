@@ -364,7 +364,7 @@ mod tests {
             if !told {
                 search.arrivals = None;
             }
-            assert_eq!(search.next(Duration::from_millis(20)), []);
+            assert!(search.next(Duration::from_millis(20)).is_empty());
             let mut command = std::process::Command::new("/bin/sleep");
             std::os::unix::process::CommandExt::arg0(&mut command, &name);
             let mut child = command.arg("1000").spawn().unwrap();
@@ -373,7 +373,7 @@ mod tests {
             child.kill().unwrap();
             child.wait().unwrap();
             assert_eq!(found, [child.id() as i32], "told {told}");
-            assert_eq!(again, []);
+            assert!(again.is_empty(), "{again:?}");
             assert_eq!(search.is_over(), !told);
         }
     }
