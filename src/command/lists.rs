@@ -249,10 +249,9 @@ pub fn condition(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
     let Some(number) = one_number(i, word) else {
         fail!("Bad breakpoint argument: '{}'", call.arguments);
     };
-    let Some(probe) = i.session.probes.get(number) else {
+    let Some(probe) = i.session.probes.get(number).cloned() else {
         fail!("No breakpoint number {number}.");
     };
-    let pending = probe.locations.is_empty();
     let condition = match expression {
         "" => {
             if call.from_tty {
@@ -261,9 +260,7 @@ pub fn condition(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
             None
         }
         expression => {
-            if !pending {
-                check_condition(i, expression)?;
-            }
+            check_condition(i, expression, &probe.spec, &probe.locations)?;
             Some(expression.to_string())
         }
     };

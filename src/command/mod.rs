@@ -9,6 +9,7 @@ mod gdb_names;
 mod info;
 pub(crate) mod interpreter;
 mod lists;
+pub(crate) mod probes;
 pub(crate) mod read_only;
 pub(crate) mod running;
 mod save;

@@ -4,7 +4,7 @@ use super::interpreter::{Action, Call, Interpreter};
 use super::table::{self, Entry, Table};
 use super::user::Found;
 use super::{
-    breakpoints, data, display, info, lists, running, save, settings, shell, source, user,
+    breakpoints, data, display, info, lists, probes, running, save, settings, shell, source, user,
 };
 use crate::error::{Error, fail};
 
@@ -355,6 +355,12 @@ pub static INFO: Table<Action> = Table {
             aliases: &["b"],
             help: "The breakpoints: where, conditions, counts, commands.\nUsage: info breakpoints [N...]",
             action: info::breakpoints,
+        },
+        Entry {
+            name: "probes",
+            aliases: &[],
+            help: "The named probes: what each is hit by, and where it is in the program.\nUsage: info probes [NAME...]\nA name stands for a location: `break someip:recv', `trace ros2:publish'.",
+            action: probes::info,
         },
         Entry {
             name: "display",

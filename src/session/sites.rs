@@ -9,7 +9,6 @@ use std::sync::atomic::Ordering;
 use super::breakpoint::{Disposition, Location, Origin, Probe};
 use super::images::{Images, Unresolved};
 use super::plan::Plan;
-use super::returns::WayOut;
 use super::view::Names;
 use super::{Session, engine_error, process, returns};
 use crate::engine::client::{EngineError, Keeper};
@@ -41,10 +40,24 @@ struct Wanted {
 /// The place in the counters that stands for the front's own site in the dynamic linker.
 pub const INTERNAL: u16 = (crate::record::shared::PROBES - 1) as u16;
 
+/// So often sites are made anew because libraries went away meanwhile.
+const ATTEMPTS: usize = 8;
+
 impl Session {
-    /// Where a location is, in the first target or in the program's file.
+    /// Where a location is, in the first target that has it or in the program's file; if none has,
+    /// what the first one says.
     pub fn locate(&mut self, spec: &str, origin: Origin) -> Result<Vec<Location>, Unresolved> {
-        self.locate_in(0, spec, origin)
+        let first = self.locate_in(0, spec, origin);
+        if !matches!(first, Err(Unresolved::NotFound { .. })) {
+            return first;
+        }
+        for target in 1..self.targets.len() {
+            let found = self.locate_in(target, spec, origin);
+            if found.is_ok() {
+                return found;
+            }
+        }
+        first
     }
 
     fn locate_in(
@@ -54,6 +67,9 @@ impl Session {
         origin: Origin,
     ) -> Result<Vec<Location>, Unresolved> {
         let (spec, returns) = returns::strip(spec);
+        if let Some(named) = self.named.get(spec) {
+            return self.locate_named(target, &named, returns);
+        }
         let addresses = match spec.strip_prefix('*') {
             Some(expression) => vec![self.exact_address(target, expression)?],
             None => {
@@ -64,7 +80,12 @@ impl Session {
                         imported: false,
                     });
                 };
-                images.locate(spec, origin != Origin::Trace && !returns)?
+                let behind_prologue = origin != Origin::Trace && !returns;
+                let found = images.locate(spec, behind_prologue);
+                found.map_err(|error| match self.named.instead_of(spec) {
+                    Some(message) => Unresolved::Bad(Error::new(message)),
+                    None => error,
+                })?
             }
         };
         if returns {
@@ -164,10 +185,16 @@ impl Session {
         if !self.stale {
             return Ok(());
         }
-        self.stale = false;
         let mut failed = Vec::new();
-        for index in 0..self.targets.len() {
-            self.sync_target(index, &mut failed)?;
+        for _ in 0..ATTEMPTS {
+            self.stale = false;
+            failed.clear();
+            for index in 0..self.targets.len() {
+                self.sync_target(index, &mut failed)?;
+            }
+            if !self.stale {
+                break;
+            }
         }
         if failed.is_empty() {
             return Ok(());
@@ -190,14 +217,19 @@ impl Session {
         let id = self.targets[index].id;
         // The program is compiled over the symbols as they are now.
         let mut wanted: BTreeMap<u64, Wanted> = BTreeMap::new();
-        for (address, probes) in self.wanted(index) {
-            for (number, out) in probes {
-                self.want(index, address, number, out.as_ref(), &mut wanted);
+        for probes in self.wanted(index).into_values() {
+            for (number, location) in probes {
+                self.want(index, number, &location, &mut wanted);
             }
         }
         let mut specs: BTreeMap<u64, (SiteSpec, Vec<(u32, Plan)>)> = BTreeMap::new();
         for (address, wanted) in wanted {
             specs.insert(address, self.spec(index, address, wanted));
+        }
+        let watch = self.targets[index].watch.as_ref().map(|w| w.address);
+        if let Some(address) = watch.filter(|address| !specs.contains_key(address)) {
+            let spec = self.site_spec(index, address, Vec::new());
+            specs.insert(address, (spec, Vec::new()));
         }
         let old: Vec<(u64, SiteId, bool)> = self.targets[index]
             .sites
@@ -205,11 +237,12 @@ impl Session {
             .map(|(address, site)| (*address, site.id, site.armed.is_some()))
             .collect();
         for (address, site, armed) in old {
-            let internal = self.targets[index].internal == Some(address);
-            if !specs.contains_key(&address) && !internal {
+            if !specs.contains_key(&address) {
+                let modules = &self.targets[index].images.modules;
+                let gone = modules.module_at(address).is_none();
                 if armed {
                     // A site that is gone already is as good as taken out.
-                    let _ = self.keeper()?.disarm(id, site);
+                    let _ = self.keeper()?.disarm(id, site, gone);
                 }
                 self.targets[index].sites.remove(&address);
             }
@@ -225,15 +258,15 @@ impl Session {
     fn want(
         &mut self,
         index: usize,
-        address: u64,
         number: u32,
-        out: Option<&WayOut>,
+        location: &Location,
         wanted: &mut BTreeMap<u64, Wanted>,
     ) {
         let Some(probe) = self.probes.get(number).cloned() else {
             return;
         };
-        let plan = self.plan(index, &probe, address, out);
+        let (address, out) = (location.address, location.out.as_ref());
+        let plan = self.plan(index, &probe, location);
         let run = |program: &Program, then| SiteProbe {
             probe: probe.place,
             program: program.clone(),
@@ -254,12 +287,28 @@ impl Session {
         here.plans.push((number, plan));
     }
 
+    /// What the keeper is to hold at an address, and how each probe runs there.
     fn spec(
         &mut self,
         index: usize,
         address: u64,
         mut wanted: Wanted,
     ) -> (SiteSpec, Vec<(u32, Plan)>) {
+        wanted.programs.sort_by_key(|(order, _)| *order);
+        let probes = wanted.programs.into_iter().map(|(_, probe)| probe);
+        (
+            self.site_spec(index, address, probes.collect()),
+            wanted.plans,
+        )
+    }
+
+    /// What the keeper is to hold at an address; the front's own probe is the first one there.
+    pub(super) fn site_spec(
+        &mut self,
+        index: usize,
+        address: u64,
+        mut probes: Vec<SiteProbe>,
+    ) -> SiteSpec {
         let target = &mut self.targets[index];
         let id = match target.sites.get(&address) {
             Some(site) => site.id,
@@ -268,18 +317,20 @@ impl Session {
                 SiteId(target.next_site)
             }
         };
-        wanted.programs.sort_by_key(|(order, _)| *order);
-        let probes = wanted.programs.into_iter().map(|(_, probe)| probe);
-        let spec = SiteSpec {
+        let watch = target.watch.as_ref().filter(|w| w.address == address);
+        if let Some(watch) = watch {
+            probes.insert(0, watch.probe());
+        }
+        SiteSpec {
             id,
             address,
             code: target.images.code(address),
-            probes: probes.collect(),
-        };
-        (spec, wanted.plans)
+            by_hand: watch.is_some_and(|watch| watch.by_hand),
+            probes,
+        }
     }
 
-    fn arm(
+    pub(super) fn arm(
         &mut self,
         index: usize,
         address: u64,
@@ -301,11 +352,17 @@ impl Session {
             Ok(()) => Some(spec.clone()),
             // It has ended meanwhile, which an event tells.
             Err(error) if is_gone(&error) || process::has_ended(self.targets[index].pid) => None,
+            // The linker is about to tell that the library is gone.
+            Err(_) if self.is_unmapped(index, address) => None,
             Err(error) => {
                 let numbers: Vec<String> = plans.iter().map(|(n, _)| n.to_string()).collect();
+                let at = match numbers.is_empty() {
+                    true => format!("{address:#x}"),
+                    false => numbers.join(", "),
+                };
                 failed.push(format!(
                     "Cannot insert breakpoint {}.\n{}",
-                    numbers.join(", "),
+                    at,
                     engine_error(&error)
                 ));
                 None
@@ -325,9 +382,17 @@ impl Session {
         Ok(())
     }
 
+    /// True if the code at an address was unmapped since the probes were found there; then they are
+    /// found again.
+    fn is_unmapped(&mut self, index: usize, address: u64) -> bool {
+        let read = self.libraries_changed(index).is_ok();
+        let modules = &self.targets[index].images.modules;
+        read && modules.module_at(address).is_none()
+    }
+
     /// Which probes are at which address of a target.
-    fn wanted(&mut self, index: usize) -> BTreeMap<u64, Vec<(u32, Option<WayOut>)>> {
-        let mut wanted: BTreeMap<u64, Vec<(u32, Option<WayOut>)>> = BTreeMap::new();
+    fn wanted(&mut self, index: usize) -> BTreeMap<u64, Vec<(u32, Location)>> {
+        let mut wanted: BTreeMap<u64, Vec<(u32, Location)>> = BTreeMap::new();
         let probes: Vec<Probe> = self.probes.iter().filter(|p| p.enabled).cloned().collect();
         for probe in probes {
             let locations = if self.targets.len() == 1 {
@@ -339,7 +404,7 @@ impl Session {
             for location in locations.iter().filter(|l| l.enabled) {
                 let numbers = wanted.entry(location.address).or_default();
                 if !numbers.iter().any(|(number, _)| *number == probe.number) {
-                    numbers.push((probe.number, location.out.clone()));
+                    numbers.push((probe.number, location.clone()));
                 }
             }
         }
@@ -362,6 +427,12 @@ impl Session {
             place.temporary.store(temporary.into(), Ordering::Relaxed);
             place.enabled.store(probe.enabled.into(), Ordering::Release);
         }
+        Ok(())
+    }
+
+    /// The front's own probe is always on.
+    pub(super) fn sync_watch_counter(&mut self) -> Result<(), Error> {
+        let counters = self.keeper()?.counters();
         counters.probe(INTERNAL).enabled.store(1, Ordering::Release);
         Ok(())
     }
@@ -426,6 +497,7 @@ pub(super) fn location(address: u64, images: Option<&Images>) -> Location {
         address,
         symbol,
         enabled: true,
+        pieces: None,
         out: None,
     }
 }

@@ -30,7 +30,7 @@ int main(int argc, char **argv)
     char copy[4096];
     strncpy(copy, argv[0], sizeof copy - 1);
     copy[sizeof copy - 1] = 0;
-    snprintf(path, sizeof path, "%s/libplugin.so", dirname(copy));
+    snprintf(path, sizeof path, "%s/liboptional.so", dirname(copy));
     int sum = 0;
     for (int round = 1; round <= 2; round++) {
         sum += before_load(round);
