@@ -148,6 +148,7 @@ pub const KNOWN: &[Known] = &[
     known("stop-on-solib-events", Integer, "0", "Stopping for shared library events is {}."),
     known("style enabled", Ability, "disabled", "CLI output styling is {}."),
     known("style sources", Ability, "enabled", "Source code styling is {}."),
+    known("substitute-path", Text, "", "List of all source path substitution rules:\n{}"),
     known("sysroot", Text, "target:", "The current system root is \"{}\"."),
     known("target-charset", Text, "auto; currently UTF-8", "The target character set is \"{}\"."),
     known("target-wide-charset", Text, "auto; currently UTF-32", "The target wide character set is \"{}\"."),
