@@ -7,6 +7,7 @@ mod eaten;
 mod info;
 pub(crate) mod interpreter;
 pub(crate) mod read_only;
+mod returning;
 pub(crate) mod running;
 mod settings;
 pub(crate) mod table;

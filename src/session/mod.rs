@@ -258,6 +258,7 @@ impl Session {
     ) -> R {
         let registers = tid.and_then(|tid| self.registers(tid));
         let returns = tid.map_or_else(Vec::new, |tid| self.returns_at(tid));
+        let site = tid.and_then(|tid| self.site_at(tid));
         let (source, names): (_, &dyn view::Names) =
             match (self.targets.get(self.current), &self.program) {
                 (Some(target), _) => (
@@ -278,6 +279,8 @@ impl Session {
             keeper: self.keeper.as_mut().map(RefCell::new),
             registers: registers.as_deref().copied(),
             returns,
+            site,
+            comm: None,
             read_only: self.read_only,
         };
         let result = f(&mut view, &mut self.output, &mut self.examine);

@@ -10,6 +10,7 @@ use super::variables::Variables;
 use super::view::{self, Names, View};
 use crate::engine::protocol::Then;
 use crate::error::{Error, fail};
+use crate::lang::rate::Rate;
 use crate::lang::scope::{Unavailable, WayOut};
 use crate::lang::script::{Node, Resolver};
 use crate::lang::statement::Command;
@@ -130,6 +131,7 @@ struct Place<'a> {
     /// A way out of a function.
     out: Option<&'a returns::WayOut>,
     strict: bool,
+    sample: Option<Rate>,
     always_continues: bool,
 }
 
@@ -211,6 +213,7 @@ fn make_at(
         body,
         continues,
         entry: place.entry,
+        sample: place.sample,
         out,
     };
     let mut asks = None;
@@ -312,10 +315,13 @@ impl Session {
             entry,
             out,
             strict: self.settings.strict,
+            sample: probe.sample,
             always_continues: probe.origin == Origin::Trace,
         };
         let names = self.names;
+        let site = Some((address, probe.spec.clone()));
         self.with_view(|view, _| {
+            view.site = site;
             let parsed = parse(probe, names, view);
             let keeper = view.keeper.as_ref().map(RefCell::borrow);
             let own = keeper.as_ref().map(|keeper| keeper.counters());

@@ -36,6 +36,7 @@ impl Target {
             Request::Resume { tid, signal, .. } => self.let_go_on(tid, signal),
             Request::Interrupt { .. } => {
                 self.interrupting = Some(number);
+                self.forget_delays();
                 self.interrupt_running();
                 return self.interrupt_finished();
             }
@@ -114,6 +115,10 @@ impl Target {
             let Some(thread) = self.threads.get_mut(&tid) else {
                 continue;
             };
+            // Its time is its own.
+            if thread.until.is_some() {
+                continue;
+            }
             match std::mem::replace(&mut thread.state, State::Running) {
                 State::Held(held) => {
                     any = true;
