@@ -6,6 +6,7 @@ mod data;
 mod eaten;
 mod info;
 pub(crate) mod interpreter;
+pub(crate) mod probes;
 pub(crate) mod read_only;
 mod returning;
 pub(crate) mod running;

@@ -9,7 +9,6 @@ use std::sync::atomic::Ordering;
 use super::breakpoint::{Disposition, Location, Origin, Probe};
 use super::images::{Images, Unresolved};
 use super::plan::Plan;
-use super::returns::WayOut;
 use super::view::Names;
 use super::{Session, engine_error, process, returns};
 use crate::engine::client::{EngineError, Keeper};
@@ -54,6 +53,9 @@ impl Session {
         origin: Origin,
     ) -> Result<Vec<Location>, Unresolved> {
         let (spec, returns) = returns::strip(spec);
+        if let Some(named) = self.named.get(spec) {
+            return self.locate_named(target, &named, returns);
+        }
         let addresses = match spec.strip_prefix('*') {
             Some(expression) => vec![self.exact_address(target, expression)?],
             None => {
@@ -176,9 +178,9 @@ impl Session {
         let id = self.targets[index].id;
         // The program is compiled over the symbols as they are now.
         let mut wanted: BTreeMap<u64, Wanted> = BTreeMap::new();
-        for (address, probes) in self.wanted(index) {
-            for (number, out) in probes {
-                self.want(index, address, number, out.as_ref(), &mut wanted);
+        for probes in self.wanted(index).into_values() {
+            for (number, location) in probes {
+                self.want(index, number, &location, &mut wanted);
             }
         }
         let mut specs: BTreeMap<u64, (SiteSpec, Vec<(u32, Plan)>)> = BTreeMap::new();
@@ -211,15 +213,15 @@ impl Session {
     fn want(
         &mut self,
         index: usize,
-        address: u64,
         number: u32,
-        out: Option<&WayOut>,
+        location: &Location,
         wanted: &mut BTreeMap<u64, Wanted>,
     ) {
         let Some(probe) = self.probes.get(number).cloned() else {
             return;
         };
-        let plan = self.plan(index, &probe, address, out);
+        let (address, out) = (location.address, location.out.as_ref());
+        let plan = self.plan(index, &probe, location);
         let run = |program: &Program, then| SiteProbe {
             probe: probe.place,
             program: program.clone(),
@@ -312,8 +314,8 @@ impl Session {
     }
 
     /// Which probes are at which address of a target.
-    fn wanted(&mut self, index: usize) -> BTreeMap<u64, Vec<(u32, Option<WayOut>)>> {
-        let mut wanted: BTreeMap<u64, Vec<(u32, Option<WayOut>)>> = BTreeMap::new();
+    fn wanted(&mut self, index: usize) -> BTreeMap<u64, Vec<(u32, Location)>> {
+        let mut wanted: BTreeMap<u64, Vec<(u32, Location)>> = BTreeMap::new();
         let probes: Vec<Probe> = self.probes.iter().filter(|p| p.enabled).cloned().collect();
         for probe in probes {
             let locations = if self.targets.len() == 1 {
@@ -325,7 +327,7 @@ impl Session {
             for location in locations.iter().filter(|l| l.enabled) {
                 let numbers = wanted.entry(location.address).or_default();
                 if !numbers.iter().any(|(number, _)| *number == probe.number) {
-                    numbers.push((probe.number, location.out.clone()));
+                    numbers.push((probe.number, location.clone()));
                 }
             }
         }
@@ -412,6 +414,7 @@ pub(super) fn location(address: u64, images: Option<&Images>) -> Location {
         address,
         symbol,
         enabled: true,
+        pieces: None,
         out: None,
     }
 }
