@@ -135,7 +135,8 @@ fn here(i: &mut Interpreter) -> Result<String, Error> {
     }
 }
 
-/// A condition must parse; its values may not exist yet.
+/// A condition must parse; its values may not exist yet. Of a probe without a place it may name
+/// what comes with that.
 fn check_condition(
     i: &mut Interpreter,
     condition: &str,
@@ -145,6 +146,9 @@ fn check_condition(
     let place = i.session.place_of(spec, locations);
     let before = i.session.naming.replace(place);
     let checked = i.may_evaluate(condition).and_then(|()| {
+        if locations.is_empty() {
+            return Ok(());
+        }
         let parsed = i.session.with_view(|view, _| lang::parse(condition, view));
         parsed.map(drop).map_err(|e| Error::new(e.to_string()))
     });
@@ -205,7 +209,13 @@ pub fn trace(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
             let full = full.into_iter().flatten().collect::<Vec<_>>().join("\n");
             // What is launched still loads its libraries; whoever ends the session tells.
             if i.session.target().is_some_and(|t| !t.launched) {
-                fail!("{full}");
+                if !i.session.show.never_stops() || i.session.settings.pending == Some(false) {
+                    if !pending(i, &full, None)? {
+                        return Ok(());
+                    }
+                } else {
+                    i.session.output.complain(&full);
+                }
             }
             missing = Some(full);
             Vec::new()

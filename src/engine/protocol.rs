@@ -57,6 +57,9 @@ pub struct SiteSpec {
     /// What the file holds there: 1 to 16 bytes, at least the first instruction. Memory that
     /// differs belongs to somebody else and is refused.
     pub code: Vec<u8>,
+    /// It stands on a `ret` that is done for the thread, so that no page of ours is mapped for a
+    /// slot: the addresses of what the program maps afterwards stay what they would be.
+    pub by_hand: bool,
     /// In number order.
     pub probes: Vec<SiteProbe>,
 }
@@ -101,10 +104,7 @@ pub struct Launch {
 pub enum Request {
     /// With the ring's descriptor. Answer: [`Answer::Target`]; the only thread stands at the
     /// first instruction after the exec.
-    Launch {
-        target: TargetId,
-        launch: Launch,
-    },
+    Launch { target: TargetId, launch: Launch },
     /// With the ring's descriptor. Answer: [`Answer::Target`]; all threads run on.
     Attach {
         target: TargetId,
@@ -121,24 +121,24 @@ pub enum Request {
     Disarm {
         target: TargetId,
         site: SiteId,
+        /// The code at the site is mapped no more: nothing is put back.
+        gone: bool,
     },
     /// Lets one stopped thread go on, or all of them. A thread at a site passes it.
     Resume {
         target: TargetId,
         tid: Option<Tid>,
+        /// The number of the last stop that the front has looked at. A thread whose stop came
+        /// later waits on, since the front will act on what it says.
+        seen: u64,
         /// Delivered instead of the signal that the thread stopped with: `Some(0)` = none.
         signal: Option<i32>,
     },
     /// Stops every thread. The answer comes when all of them stand. Threads that arrive at a
     /// stopping site meanwhile send their own [`Event::Stopped`] first.
-    Interrupt {
-        target: TargetId,
-    },
+    Interrupt { target: TargetId },
     /// Answer: [`Answer::Registers`] of a stopped thread.
-    Registers {
-        target: TargetId,
-        tid: Tid,
-    },
+    Registers { target: TargetId, tid: Tid },
     SetRegisters {
         target: TargetId,
         tid: Tid,
@@ -152,10 +152,7 @@ pub enum Request {
         probe: u16,
     },
     /// Answer: [`Answer::Bytes`]: the thread's XSAVE area (NT_X86_XSTATE).
-    VectorRegisters {
-        target: TargetId,
-        tid: Tid,
-    },
+    VectorRegisters { target: TargetId, tid: Tid },
     /// Writes memory (read-only mappings too). Bytes over a site go below its int3.
     Write {
         target: TargetId,
@@ -163,13 +160,9 @@ pub enum Request {
         bytes: Vec<u8>,
     },
     /// Puts everything back and leaves; the program runs on.
-    Detach {
-        target: TargetId,
-    },
+    Detach { target: TargetId },
     /// Ends the program.
-    Kill {
-        target: TargetId,
-    },
+    Kill { target: TargetId },
 }
 
 impl Request {
@@ -275,6 +268,8 @@ pub enum Event {
     Stopped {
         target: TargetId,
         tid: Tid,
+        /// Counts the stops that a target tells of, from 1.
+        number: u64,
         reason: Reason,
         registers: Box<Registers>,
         /// All records up to this byte of the ring come before it.

@@ -87,12 +87,21 @@ impl Probe {
         }
     }
 
+    /// What a probe without a place is shown with: until its location was found for the first time
+    /// nobody has looked where it ends and the condition begins.
+    fn waits_for(&self) -> String {
+        match &self.condition {
+            Some(condition) if !self.resolved => format!("{} if {condition}", self.spec),
+            _ => self.spec.clone(),
+        }
+    }
+
     /// What `break` says when it has set one.
     pub fn mention(&self) -> String {
         let noun = self.noun();
         let number = self.number;
         match self.locations.as_slice() {
-            [] => format!("{noun} {number} ({}) pending.", self.spec),
+            [] => format!("{noun} {number} ({}) pending.", self.waits_for()),
             [only] => format!("{noun} {number} at {:#x}", only.address),
             [first, ..] => format!(
                 "{noun} {number} at {:#x} ({} locations)",
@@ -248,14 +257,16 @@ fn rows(probe: &Probe, width: usize, out: &mut String) {
     );
     match probe.locations.as_slice() {
         [] => {
-            let _ = writeln!(out, "{:<width$} {}", "<PENDING>", probe.spec);
+            let _ = writeln!(out, "{:<width$} {}", "<PENDING>", probe.waits_for());
         }
         [only] => place(only, out),
         _ => {
             let _ = writeln!(out, "{:<width$} ", "<MULTIPLE>");
         }
     }
-    if let Some(condition) = &probe.condition {
+    if let Some(condition) = &probe.condition
+        && (probe.resolved || !probe.locations.is_empty())
+    {
         let _ = writeln!(out, "\tstop only if {condition}");
     }
     if let Some(rate) = probe.sample {

@@ -8,6 +8,7 @@
 pub(crate) mod breakpoint;
 pub(crate) mod events;
 pub(crate) mod images;
+pub(crate) mod libraries;
 pub(crate) mod lifecycle;
 pub(crate) mod messages;
 pub(crate) mod named;
@@ -16,6 +17,7 @@ pub(crate) mod plan;
 pub(crate) mod process;
 pub(crate) mod replay;
 pub(crate) mod returns;
+pub(crate) mod search;
 pub(crate) mod settings;
 pub(crate) mod signals;
 pub(crate) mod sites;
@@ -40,6 +42,7 @@ use crate::record::sink::Sinks;
 use breakpoint::Probes;
 use events::Stop;
 use images::Images;
+use libraries::Watch;
 use output::Output;
 use settings::Settings;
 use sites::Site;
@@ -71,8 +74,8 @@ pub struct Target {
     pub waiting: VecDeque<Stop>,
     /// By address.
     pub sites: BTreeMap<u64, Site>,
-    /// Where the dynamic linker tells debuggers that it has mapped something.
-    pub internal: Option<u64>,
+    /// The site where the dynamic linker tells that it has mapped something.
+    pub watch: Option<Watch>,
     /// A Ctrl-C was presented while the program's own SIGINT for it was still on its way.
     pub late_interrupt: bool,
     next_site: u32,

@@ -40,10 +40,24 @@ struct Wanted {
 /// The place in the counters that stands for the front's own site in the dynamic linker.
 pub const INTERNAL: u16 = (crate::record::shared::PROBES - 1) as u16;
 
+/// So often sites are made anew because libraries went away meanwhile.
+const ATTEMPTS: usize = 8;
+
 impl Session {
-    /// Where a location is, in the first target or in the program's file.
+    /// Where a location is, in the first target that has it or in the program's file; if none has,
+    /// what the first one says.
     pub fn locate(&mut self, spec: &str, origin: Origin) -> Result<Vec<Location>, Unresolved> {
-        self.locate_in(0, spec, origin)
+        let first = self.locate_in(0, spec, origin);
+        if !matches!(first, Err(Unresolved::NotFound { .. })) {
+            return first;
+        }
+        for target in 1..self.targets.len() {
+            let found = self.locate_in(target, spec, origin);
+            if found.is_ok() {
+                return found;
+            }
+        }
+        first
     }
 
     fn locate_in(
@@ -152,10 +166,16 @@ impl Session {
         if !self.stale {
             return Ok(());
         }
-        self.stale = false;
         let mut failed = Vec::new();
-        for index in 0..self.targets.len() {
-            self.sync_target(index, &mut failed)?;
+        for _ in 0..ATTEMPTS {
+            self.stale = false;
+            failed.clear();
+            for index in 0..self.targets.len() {
+                self.sync_target(index, &mut failed)?;
+            }
+            if !self.stale {
+                break;
+            }
         }
         if failed.is_empty() {
             return Ok(());
@@ -187,17 +207,23 @@ impl Session {
         for (address, wanted) in wanted {
             specs.insert(address, self.spec(index, address, wanted));
         }
+        let watch = self.targets[index].watch.as_ref().map(|w| w.address);
+        if let Some(address) = watch.filter(|address| !specs.contains_key(address)) {
+            let spec = self.site_spec(index, address, Vec::new());
+            specs.insert(address, (spec, Vec::new()));
+        }
         let old: Vec<(u64, SiteId, bool)> = self.targets[index]
             .sites
             .iter()
             .map(|(address, site)| (*address, site.id, site.armed.is_some()))
             .collect();
         for (address, site, armed) in old {
-            let internal = self.targets[index].internal == Some(address);
-            if !specs.contains_key(&address) && !internal {
+            if !specs.contains_key(&address) {
+                let modules = &self.targets[index].images.modules;
+                let gone = modules.module_at(address).is_none();
                 if armed {
                     // A site that is gone already is as good as taken out.
-                    let _ = self.keeper()?.disarm(id, site);
+                    let _ = self.keeper()?.disarm(id, site, gone);
                 }
                 self.targets[index].sites.remove(&address);
             }
@@ -242,12 +268,28 @@ impl Session {
         here.plans.push((number, plan));
     }
 
+    /// What the keeper is to hold at an address, and how each probe runs there.
     fn spec(
         &mut self,
         index: usize,
         address: u64,
         mut wanted: Wanted,
     ) -> (SiteSpec, Vec<(u32, Plan)>) {
+        wanted.programs.sort_by_key(|(order, _)| *order);
+        let probes = wanted.programs.into_iter().map(|(_, probe)| probe);
+        (
+            self.site_spec(index, address, probes.collect()),
+            wanted.plans,
+        )
+    }
+
+    /// What the keeper is to hold at an address; the front's own probe is the first one there.
+    pub(super) fn site_spec(
+        &mut self,
+        index: usize,
+        address: u64,
+        mut probes: Vec<SiteProbe>,
+    ) -> SiteSpec {
         let target = &mut self.targets[index];
         let id = match target.sites.get(&address) {
             Some(site) => site.id,
@@ -256,18 +298,20 @@ impl Session {
                 SiteId(target.next_site)
             }
         };
-        wanted.programs.sort_by_key(|(order, _)| *order);
-        let probes = wanted.programs.into_iter().map(|(_, probe)| probe);
-        let spec = SiteSpec {
+        let watch = target.watch.as_ref().filter(|w| w.address == address);
+        if let Some(watch) = watch {
+            probes.insert(0, watch.probe());
+        }
+        SiteSpec {
             id,
             address,
             code: target.images.code(address),
-            probes: probes.collect(),
-        };
-        (spec, wanted.plans)
+            by_hand: watch.is_some_and(|watch| watch.by_hand),
+            probes,
+        }
     }
 
-    fn arm(
+    pub(super) fn arm(
         &mut self,
         index: usize,
         address: u64,
@@ -289,11 +333,17 @@ impl Session {
             Ok(()) => Some(spec.clone()),
             // It has ended meanwhile, which an event tells.
             Err(error) if is_gone(&error) || process::has_ended(self.targets[index].pid) => None,
+            // The linker is about to tell that the library is gone.
+            Err(_) if self.is_unmapped(index, address) => None,
             Err(error) => {
                 let numbers: Vec<String> = plans.iter().map(|(n, _)| n.to_string()).collect();
+                let at = match numbers.is_empty() {
+                    true => format!("{address:#x}"),
+                    false => numbers.join(", "),
+                };
                 failed.push(format!(
                     "Cannot insert breakpoint {}.\n{}",
-                    numbers.join(", "),
+                    at,
                     engine_error(&error)
                 ));
                 None
@@ -311,6 +361,14 @@ impl Session {
         };
         self.targets[index].sites.insert(address, site);
         Ok(())
+    }
+
+    /// True if the code at an address was unmapped since the probes were found there; then they are
+    /// found again.
+    fn is_unmapped(&mut self, index: usize, address: u64) -> bool {
+        let read = self.libraries_changed(index).is_ok();
+        let modules = &self.targets[index].images.modules;
+        read && modules.module_at(address).is_none()
     }
 
     /// Which probes are at which address of a target.
@@ -350,6 +408,12 @@ impl Session {
             place.temporary.store(temporary.into(), Ordering::Relaxed);
             place.enabled.store(probe.enabled.into(), Ordering::Release);
         }
+        Ok(())
+    }
+
+    /// The front's own probe is always on.
+    pub(super) fn sync_watch_counter(&mut self) -> Result<(), Error> {
+        let counters = self.keeper()?.counters();
         counters.probe(INTERNAL).enabled.store(1, Ordering::Release);
         Ok(())
     }

@@ -305,6 +305,11 @@ impl Target {
         if site.displaced.is_call() {
             return self.do_call(stopped, registers, at);
         }
+        let mut word = [0; 8];
+        if site.by_hand && self.memory.read(registers.sp(), &mut word).is_ok() {
+            registers.set(Register::Rsp, registers.sp().wrapping_add(8));
+            return self.back_to(stopped, registers, u64::from_le_bytes(word));
+        }
         let placed = site.slot.as_ref().map(|slot| slot.address);
         let (stopped, slot) = match placed {
             Some(slot) => (Some(stopped), Ok(slot)),

@@ -32,8 +32,10 @@ impl Target {
         let answer = match request {
             Request::Arm { space, .. } if space != self.space => Answer::Failed(Failure::Replaced),
             Request::Arm { site, .. } => self.arm(site),
-            Request::Disarm { site, .. } => done(self.sites.disarm(&self.memory, site)),
-            Request::Resume { tid, signal, .. } => self.let_go_on(tid, signal),
+            Request::Disarm { site, gone, .. } => done(self.sites.disarm(&self.memory, site, gone)),
+            Request::Resume {
+                tid, seen, signal, ..
+            } => self.let_go_on(tid, seen, signal),
             Request::Interrupt { .. } => {
                 self.interrupting = Some(number);
                 self.forget_delays();
@@ -104,8 +106,8 @@ impl Target {
         }
     }
 
-    /// Lets one thread or all of them go on.
-    fn let_go_on(&mut self, tid: Option<Tid>, signal: Option<i32>) -> Answer {
+    /// Lets one thread or all of them go on, but for those whose stop the front has not seen.
+    fn let_go_on(&mut self, tid: Option<Tid>, seen: u64, signal: Option<i32>) -> Answer {
         let all: Vec<i32> = match tid {
             Some(tid) => vec![tid.0],
             None => self.threads.keys().copied().collect(),
@@ -120,7 +122,7 @@ impl Target {
                 continue;
             }
             match std::mem::replace(&mut thread.state, State::Running) {
-                State::Held(held) => {
+                State::Held(held) if held.number <= seen => {
                     any = true;
                     if held.group {
                         let sp = held.stop.registers().map_or(0, |registers| registers.sp());

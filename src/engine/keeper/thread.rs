@@ -62,6 +62,8 @@ pub enum State {
 pub struct Held {
     /// The stop.
     pub stop: Stopped,
+    /// Its number, if the front is told of it; 0 if it stands because the front asked for that.
+    pub number: u64,
     /// The signal it gets when it goes on (0: none).
     pub signal: i32,
     /// The site that it stands on with its hit counted: it goes on through the slot.
