@@ -7,6 +7,7 @@ use super::top::NAMES;
 use crate::error::{Error, fail};
 use crate::lang;
 use crate::lang::braces;
+use crate::lang::rate::Rate;
 use crate::lang::script::{Node, Position, Resolver};
 use crate::session::breakpoint::{Choice, Disposition, Location, Origin, Probe, choices};
 use crate::session::images::Unresolved;
@@ -46,12 +47,13 @@ fn set(i: &mut Interpreter, call: &Call<'_>, disposition: Disposition) -> Result
         }
     };
     if let Some(condition) = condition {
-        check_condition(i, condition)?;
+        check_condition(i, condition, &spec, &found)?;
     }
     let wanted = Wanted {
         origin: Origin::Break,
         spec,
         condition: condition.map(String::from),
+        sample: None,
         body: None,
         disposition,
         locations: found,
@@ -65,6 +67,7 @@ struct Wanted {
     origin: Origin,
     spec: String,
     condition: Option<String>,
+    sample: Option<Rate>,
     body: Option<Arc<[Node]>>,
     disposition: Disposition,
     locations: Vec<Location>,
@@ -82,6 +85,7 @@ fn add(i: &mut Interpreter, wanted: Wanted, tell: bool, note: bool) -> Result<()
         origin: wanted.origin,
         spec: wanted.spec,
         condition: wanted.condition,
+        sample: wanted.sample,
         body: wanted.body,
         disposition: wanted.disposition,
         enabled: true,
@@ -131,12 +135,25 @@ fn here(i: &mut Interpreter) -> Result<String, Error> {
     }
 }
 
-/// A condition must parse; its values may not exist yet.
-fn check_condition(i: &mut Interpreter, condition: &str) -> Result<(), Error> {
-    i.may_evaluate(condition)?;
-    i.session
-        .with_view(|view, _| lang::parse(condition, view).map(|_| ()))
-        .map_err(|e| Error::new(e.to_string()))
+/// A condition must parse; its values may not exist yet. Of a probe without a place it may name
+/// what comes with that.
+fn check_condition(
+    i: &mut Interpreter,
+    condition: &str,
+    spec: &str,
+    locations: &[Location],
+) -> Result<(), Error> {
+    let place = i.session.place_of(spec, locations);
+    let before = i.session.naming.replace(place);
+    let checked = i.may_evaluate(condition).and_then(|()| {
+        if locations.is_empty() {
+            return Ok(());
+        }
+        let parsed = i.session.with_view(|view, _| lang::parse(condition, view));
+        parsed.map(drop).map_err(|e| Error::new(e.to_string()))
+    });
+    i.session.naming = before;
+    checked
 }
 
 /// Splits at the word `if` outside quotes and parentheses.
@@ -183,13 +200,6 @@ pub fn trace(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
     if let Some(target) = text.target {
         fail!("in {target}: probes in a process of their own are not supported; use -p {target}.");
     }
-    if let Some(condition) = &text.condition {
-        check_condition(i, condition)?;
-    }
-    if let Some(body) = &text.body {
-        i.may_run(body)?;
-        i.hint_body(body);
-    }
     let mut missing = None;
     let locations = match i.session.locate(&text.location, Origin::Trace) {
         Ok(locations) => locations,
@@ -199,17 +209,31 @@ pub fn trace(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
             let full = full.into_iter().flatten().collect::<Vec<_>>().join("\n");
             // What is launched still loads its libraries; whoever ends the session tells.
             if i.session.target().is_some_and(|t| !t.launched) {
-                fail!("{full}");
+                if !i.session.show.never_stops() || i.session.settings.pending == Some(false) {
+                    if !pending(i, &full, None)? {
+                        return Ok(());
+                    }
+                } else {
+                    i.session.output.complain(&full);
+                }
             }
             missing = Some(full);
             Vec::new()
         }
     };
+    if let Some(condition) = &text.condition {
+        check_condition(i, condition, &text.location, &locations)?;
+    }
+    if let Some(body) = &text.body {
+        i.may_run(body)?;
+        i.hint_body(body);
+    }
     let tell = !i.session.show.never_stops();
     let wanted = Wanted {
         origin: Origin::Trace,
         spec: text.location,
         condition: text.condition,
+        sample: text.sample,
         body: text.body.map(Arc::from),
         disposition: Disposition::Keep,
         locations,
@@ -353,7 +377,10 @@ pub fn condition(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
             None
         }
         expression => {
-            check_condition(i, expression)?;
+            let probe = i.session.probes.get(number).cloned();
+            if let Some(probe) = &probe {
+                check_condition(i, expression, &probe.spec, &probe.locations)?;
+            }
             Some(expression.to_string())
         }
     };

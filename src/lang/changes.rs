@@ -62,7 +62,9 @@ fn statement_changes(statement: &Statement) -> bool {
         Statement::Examine { address, .. } => maybe(address),
         Statement::Hexdump { address, length } => changes(address) || changes(length),
         Statement::Continue(count) => maybe(count),
+        Statement::Return(_) => true,
         Statement::Echo(_)
+        | Statement::Delay(_)
         | Statement::Silent
         | Statement::If { .. }
         | Statement::While { .. }
@@ -87,6 +89,7 @@ fn changes(expr: &Expr) -> bool {
         | Expr::Cast(_, a)
         | Expr::Reinterpret(_, a)
         | Expr::At(_, a)
+        | Expr::Entry(a)
         | Expr::Member(a, _)
         | Expr::Arrow(a, _) => changes(a),
         Expr::Binary(_, a, b) | Expr::Comma(a, b) | Expr::Index(a, b) | Expr::Repeat(a, b) => {
@@ -103,7 +106,9 @@ fn changes(expr: &Expr) -> bool {
         | Expr::HistoryBack(_)
         | Expr::HistoryNumber(_)
         | Expr::Argument(_)
+        | Expr::Retval
         | Expr::Special(_)
+        | Expr::Fact(_)
         | Expr::Symbol { .. }
         | Expr::Type(_) => false,
     }

@@ -2,7 +2,7 @@
 //! symbol has its address.
 
 use super::registers::RegisterView;
-use super::scope::{Special, Symbol};
+use super::scope::{Fact, Special, Symbol};
 use super::types::Type;
 
 /// One expression.
@@ -43,8 +43,14 @@ pub(crate) enum Expr {
     HistoryNumber(u64),
     /// `$_arg1`…: an ABI argument at a function's entry, from 1. Its type is `long`.
     Argument(u32),
+    /// `$_retval`: the return value, where a function returns. Its type is `long`.
+    Retval,
+    /// `$_entry(EXPR)`: what it was at the entry of the call that ends here.
+    Entry(Box<Expr>),
     /// `$_now` and its kin. The type is `long`, `int` for ids.
     Special(Special),
+    /// `$_comm` and its kin: an array of characters.
+    Fact(Fact),
     /// A symbol without debug info.
     Symbol {
         /// The name as it was written.
@@ -151,4 +157,67 @@ pub(crate) enum Internal {
     Be32,
     /// `$_be64(p)`: `unsigned long`.
     Be64,
+    /// `$_streq(a, b)`: 1 if two strings are equal; `int`, as in gdb.
+    Streq,
+    /// `$_memeq(a, b, n)`: 1 if so many bytes are equal; `int`.
+    Memeq,
+    /// `$_regex(s, "re")`: 1 if a string begins with a match; `int`.
+    Regex,
+    /// `$_strlen(p)`: bytes in front of the zero; `int`.
+    Strlen,
+    /// `$_atoi(p[, n])`: the decimal number at the beginning of a text; `long`.
+    Atoi,
+    /// `$_random([n])`: from 0 to n-1, or to 2^31-1; `long`.
+    Random,
+}
+
+impl Expr {
+    /// Shows the expression and all its parts to `f`, the outer ones first.
+    pub(crate) fn walk(&self, f: &mut dyn FnMut(&Expr)) {
+        f(self);
+        match self {
+            Expr::Unary(_, a)
+            | Expr::IncDec(_, a)
+            | Expr::Cast(_, a)
+            | Expr::Reinterpret(_, a)
+            | Expr::At(_, a)
+            | Expr::SizeOf(a)
+            | Expr::AlignOf(a)
+            | Expr::Entry(a)
+            | Expr::Member(a, _)
+            | Expr::Arrow(a, _) => a.walk(f),
+            Expr::Binary(_, a, b)
+            | Expr::Assign(a, b)
+            | Expr::AssignOp(_, a, b)
+            | Expr::Comma(a, b)
+            | Expr::Index(a, b)
+            | Expr::Repeat(a, b) => {
+                a.walk(f);
+                b.walk(f);
+            }
+            Expr::Conditional(a, b, c) => {
+                a.walk(f);
+                b.walk(f);
+                c.walk(f);
+            }
+            Expr::Array(all) | Expr::Internal(_, all) => all.iter().for_each(|one| one.walk(f)),
+            Expr::Call(function, all) => {
+                function.walk(f);
+                all.iter().for_each(|one| one.walk(f));
+            }
+            Expr::Integer { .. }
+            | Expr::Float { .. }
+            | Expr::String { .. }
+            | Expr::Register(_)
+            | Expr::Variable(_)
+            | Expr::HistoryBack(_)
+            | Expr::HistoryNumber(_)
+            | Expr::Argument(_)
+            | Expr::Retval
+            | Expr::Special(_)
+            | Expr::Fact(_)
+            | Expr::Symbol { .. }
+            | Expr::Type(_) => {}
+        }
+    }
 }

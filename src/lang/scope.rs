@@ -4,7 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::arch::{Register, Registers};
 
+use super::error::Error;
+use super::expr::Expr;
 use super::value::Value;
+pub(crate) use crate::record::wire::Unavailable;
 
 /// Memory could not be read or written; `address` is the first byte that failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -41,6 +44,31 @@ pub(crate) enum Special {
     Pid,
     /// The processor it runs on.
     Cpu,
+    /// A random number, 63 bits.
+    Random,
+}
+
+/// What can be asked about a hit that is a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Fact {
+    /// `$_comm`: the thread's name.
+    Comm,
+    /// `$_func`: the function's name, demangled.
+    Func,
+    /// `$_probe`: the probe's place as it was typed.
+    Probe,
+}
+
+/// How a place leaves its function.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum WayOut {
+    /// It does not, as far as is known.
+    #[default]
+    None,
+    /// It returns: the return value is in its register.
+    Return,
+    /// It jumps to another function, which will return in its place.
+    Jump,
 }
 
 /// What a symbol stands for.
@@ -131,6 +159,31 @@ pub(crate) trait Scope {
 
     /// Facts about the hit: `$_now $_wall $_tid $_pid $_cpu`.
     fn special(&self, what: Special) -> Option<u64>;
+
+    /// Texts about the hit: `$_comm $_func $_probe`.
+    fn fact(&self, what: Fact) -> Option<String> {
+        let _ = what;
+        None
+    }
+
+    /// How the place of the hit leaves its function.
+    fn way_out(&self) -> WayOut {
+        WayOut::None
+    }
+
+    /// What `$_entry(EXPR)` is: the value that the expression had at the entry of the call that
+    /// ends here, extended to 64 bits.
+    fn at_entry(&self, expr: &Expr) -> Result<u64, Unavailable> {
+        let _ = expr;
+        Err(Unavailable::Entry)
+    }
+
+    /// What `$NAME` stands for at a named probe: `_msg.address`, `_topic` and the like. `None` where
+    /// the name has no such meaning.
+    fn piece(&self, name: &str) -> Option<Result<Expr, Error>> {
+        let _ = name;
+        None
+    }
 
     /// A warning (gdb prints `warning: TEXT` on its error stream). Dropped unless overridden.
     fn warn(&self, text: &str) {

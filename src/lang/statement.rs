@@ -4,12 +4,17 @@
 //! command is the command table's business: it hands over full names.
 
 use std::io::Write;
+use std::time::Duration;
 
+use super::duration::duration;
 use super::examine::{Disassemble, ExamineState, Failure, Spec, address_of, check_letter, examine};
 use super::hexdump::hexdump;
 use super::printf::Printf;
 use super::script::Position;
-use super::{Error, Expr, Kind, Scope, Value, evaluate, parse, parse_argument, print_value};
+use super::{
+    BinaryOp, Error, Expr, Kind, Scope, UnaryOp, Value, evaluate, parse, parse_argument,
+    print_value,
+};
 
 /// One command.
 #[derive(Debug, Clone, PartialEq)]
@@ -50,6 +55,10 @@ pub(crate) enum Statement {
         /// How many bytes.
         length: Expr,
     },
+    /// `delay TIME`: the thread is held that long.
+    Delay(Duration),
+    /// `return [VALUE]`: the function is skipped.
+    Return(Option<Expr>),
     /// `silent`
     Silent,
     /// `continue [N]`
@@ -143,11 +152,21 @@ pub(crate) fn parse_statement(
         },
         "set variable" => parse_set(arguments, scope)?,
         "hexdump" => parse_hexdump(arguments, scope)?,
+        "delay" => Statement::Delay(parse_delay(arguments)?),
+        "return" if arguments.is_empty() => Statement::Return(None),
+        "return" => Statement::Return(Some(parse(arguments, scope)?)),
         "silent" if arguments.is_empty() => Statement::Silent,
         "continue" if arguments.is_empty() => Statement::Continue(None),
         "continue" => Statement::Continue(Some(parse(arguments, scope)?)),
         _ => return Ok(None),
     }))
+}
+
+fn parse_delay(text: &str) -> Result<Duration, Error> {
+    match text.is_empty() {
+        true => Err(required("a time: 5ms")),
+        false => duration(text).map_err(Error::new),
+    }
 }
 
 /// `set`'s own word for an expression, which may be shortened.
@@ -236,10 +255,15 @@ fn parse_hexdump(text: &str, scope: &dyn Scope) -> Result<Statement, Error> {
         return Err(Error::new(USAGE));
     }
     let (address, used) = parse_argument(text, scope)?;
-    let Some(rest) = text
-        .get(used..)
-        .and_then(|rest| rest.trim_start().strip_prefix(','))
-    else {
+    let rest = text.get(used..).unwrap_or_default().trim_start();
+    if let (Expr::Repeat(first, count), "") = (&address, rest) {
+        let size = Expr::SizeOf(first.clone());
+        return Ok(Statement::Hexdump {
+            address: Expr::Unary(UnaryOp::AddressOf, first.clone()),
+            length: Expr::Binary(BinaryOp::Mul, count.clone(), Box::new(size)),
+        });
+    }
+    let Some(rest) = rest.strip_prefix(',') else {
         return Err(Error::new(USAGE));
     };
     let length = parse(rest.trim(), scope)?;
@@ -281,6 +305,43 @@ fn unescape(text: &str) -> Vec<u8> {
 }
 
 impl Statement {
+    /// Shows the statement's expressions to `f`, those of its bodies too.
+    pub(crate) fn expressions<'s>(&'s self, f: &mut dyn FnMut(&'s Expr)) {
+        match self {
+            Statement::Print { value, .. } | Statement::Examine { address: value, .. } => {
+                value.iter().for_each(f);
+            }
+            Statement::Output { value, .. } | Statement::Set(value) => f(value),
+            Statement::Printf(printf) => printf.arguments.iter().for_each(f),
+            Statement::Hexdump { address, length } => {
+                f(address);
+                f(length);
+            }
+            Statement::Continue(value) | Statement::Return(value) => value.iter().for_each(f),
+            Statement::If {
+                condition,
+                then,
+                otherwise,
+            } => {
+                f(condition);
+                let all = then.iter().chain(otherwise);
+                all.for_each(|command| command.statement.expressions(f));
+            }
+            Statement::While { condition, body } => {
+                f(condition);
+                body.iter()
+                    .for_each(|command| command.statement.expressions(f));
+            }
+            Statement::Echo(_)
+            | Statement::Delay(_)
+            | Statement::Silent
+            | Statement::Break
+            | Statement::Next
+            | Statement::Invalid(_)
+            | Statement::Other(_) => {}
+        }
+    }
+
     /// Runs a statement that has no body and is the language's own.
     pub(crate) fn run(&self, context: &mut Context) -> Result<Flow, Failure> {
         match self {
@@ -312,6 +373,14 @@ impl Statement {
                     None => 1,
                 };
                 return Ok(Flow::Continue(count));
+            }
+            // The program has done it at the hit.
+            Statement::Delay(_) => {}
+            Statement::Return(value) => {
+                if let Some(value) = value {
+                    evaluate(value, context.scope)?.as_u64(context.scope)?;
+                }
+                return Ok(Flow::Continue(1));
             }
             Statement::Break => return Ok(Flow::Break),
             Statement::Next => return Ok(Flow::Again),

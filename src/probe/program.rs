@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::arch::Register;
 pub(crate) use crate::lang::scope::Special;
-pub use crate::record::wire::Fault;
+pub use crate::record::wire::{Fault, Unavailable};
 
 /// A 64-bit value of a program, by number. Written before it is read, on every path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -96,6 +96,17 @@ pub enum Unary {
     Swap,
 }
 
+/// Something to compare with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Bytes {
+    /// Memory at the address in this value.
+    Memory(V),
+    /// One of the program's literals.
+    Literal(u16),
+    /// The thread's name.
+    Comm,
+}
+
 /// One instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Op {
@@ -180,6 +191,52 @@ pub enum Op {
         /// Extended by sign.
         signed: bool,
     },
+    /// 1 if two strings are equal, or so many bytes; else 0. At most
+    /// [`MOST`](crate::lang::functions::MOST) bytes are looked at, none behind the first difference.
+    Same {
+        /// Where it goes.
+        to: V,
+        /// One of them.
+        a: Bytes,
+        /// The other.
+        b: Bytes,
+        /// How many bytes; strings without.
+        length: Option<V>,
+        /// The bytes go into the record too.
+        keep: bool,
+    },
+    /// The bytes of a string in front of its zero.
+    StringLength {
+        /// Where it goes.
+        to: V,
+        /// The string.
+        of: Bytes,
+        /// The bytes go into the record too.
+        keep: bool,
+    },
+    /// The decimal number at the beginning of a text.
+    Decimal {
+        /// Where it goes.
+        to: V,
+        /// The text.
+        of: Bytes,
+        /// At most so many characters.
+        most: V,
+        /// The bytes go into the record too.
+        keep: bool,
+    },
+    /// Goes on for some passes and ends the program, without a hit's record, for the others.
+    Sample {
+        /// For so many …
+        of: u32,
+        /// … of so many.
+        all: u32,
+    },
+    /// Holds the thread for so many nanoseconds before it goes on.
+    Delay {
+        /// How long.
+        ns: u64,
+    },
     /// Puts `length` bytes at `address` into the record, at most `maximum` (the cut is visible in
     /// the record). Memory that is unreadable from the first byte on is a fault; a readable
     /// beginning is kept and the rest is a fault of the reader in the front.
@@ -238,6 +295,37 @@ pub enum Op {
         /// The op's number; the number of ops is the end.
         target: u16,
     },
+    /// A call of a function begins: what an earlier one left behind at this place is dropped.
+    Enter {
+        /// The function's address.
+        function: u64,
+    },
+    /// Keeps a value for the return of the call that begins here.
+    Remember {
+        /// The function's address.
+        function: u64,
+        /// Its place among the values of a call.
+        index: u16,
+        /// The value.
+        from: V,
+    },
+    /// The call of a function ends: what it kept is there for [`Op::Recall`], and nowhere else.
+    Leave {
+        /// The function's address.
+        function: u64,
+    },
+    /// A value that was kept at the entry of the call that ended; a fault if there is none.
+    Recall {
+        /// Where it goes.
+        to: V,
+        /// Its place among the values of a call.
+        index: u16,
+    },
+    /// A fault: what is asked for is never there.
+    Unavailable {
+        /// What it is.
+        what: Unavailable,
+    },
     /// This pass is a hit (the condition, if there is one, was true): counts it; an ignore count
     /// that is not used up ends the program here.
     Hit,
@@ -264,4 +352,6 @@ pub struct Program {
     pub values: u16,
     /// What it may do.
     pub capabilities: Capabilities,
+    /// Texts that it compares with.
+    pub literals: Vec<Vec<u8>>,
 }

@@ -32,10 +32,13 @@ impl Target {
         let answer = match request {
             Request::Arm { space, .. } if space != self.space => Answer::Failed(Failure::Replaced),
             Request::Arm { site, .. } => self.arm(site),
-            Request::Disarm { site, .. } => done(self.sites.disarm(&self.memory, site)),
-            Request::Resume { tid, signal, .. } => self.let_go_on(tid, signal),
+            Request::Disarm { site, gone, .. } => done(self.sites.disarm(&self.memory, site, gone)),
+            Request::Resume {
+                tid, seen, signal, ..
+            } => self.let_go_on(tid, seen, signal),
             Request::Interrupt { .. } => {
                 self.interrupting = Some(number);
+                self.forget_delays();
                 self.interrupt_running();
                 return self.interrupt_finished();
             }
@@ -46,6 +49,13 @@ impl Target {
             Request::SetRegisters { tid, registers, .. } => self.with_held(tid, |stop| {
                 stop.set_registers(&registers).map(|()| Answer::Done)
             }),
+            Request::Entry { tid, probe, .. } => match self.threads.get(&tid.0) {
+                Some(thread) => {
+                    let kept = thread.entries.iter().find(|(of, _)| *of == probe);
+                    Answer::Entry(kept.and_then(|(_, values)| values.clone()))
+                }
+                None => Answer::Failed(Failure::NotStopped),
+            },
             Request::VectorRegisters { tid, .. } => {
                 self.with_held(tid, |stop| sys::xstate(stop.tid()).map(Answer::Bytes))
             }
@@ -96,8 +106,8 @@ impl Target {
         }
     }
 
-    /// Lets one thread or all of them go on.
-    fn let_go_on(&mut self, tid: Option<Tid>, signal: Option<i32>) -> Answer {
+    /// Lets one thread or all of them go on, but for those whose stop the front has not seen.
+    fn let_go_on(&mut self, tid: Option<Tid>, seen: u64, signal: Option<i32>) -> Answer {
         let all: Vec<i32> = match tid {
             Some(tid) => vec![tid.0],
             None => self.threads.keys().copied().collect(),
@@ -107,8 +117,12 @@ impl Target {
             let Some(thread) = self.threads.get_mut(&tid) else {
                 continue;
             };
+            // Its time is its own.
+            if thread.until.is_some() {
+                continue;
+            }
             match std::mem::replace(&mut thread.state, State::Running) {
-                State::Held(held) => {
+                State::Held(held) if held.number <= seen => {
                     any = true;
                     if held.group {
                         let sp = held.stop.registers().map_or(0, |registers| registers.sp());
