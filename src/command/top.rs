@@ -50,7 +50,7 @@ pub static TOP: Table<Action> = Table {
         Entry {
             name: "continue",
             aliases: &["fg", "c"],
-            help: "Let the program go on.\nUsage: continue [N]\nN: stop at this breakpoint only the Nth time.",
+            help: "Let the program go on.\nUsage: continue [N] [&]\nN: stop at this breakpoint only the Nth time.\n&: in the background; the prompt comes back at once, and what happens is shown above it.",
             action: running::continue_,
         },
         Entry {
@@ -139,6 +139,12 @@ pub static TOP: Table<Action> = Table {
             },
         },
         Entry {
+            name: "interrupt",
+            aliases: &[],
+            help: "Stop the program that runs in the background.\nUsage: interrupt",
+            action: running::interrupt,
+        },
+        Entry {
             name: "kill",
             aliases: &["k"],
             help: "End the program.\nUsage: kill",
@@ -177,7 +183,7 @@ pub static TOP: Table<Action> = Table {
         Entry {
             name: "run",
             aliases: &["r"],
-            help: "Launch the program.\nUsage: run [ARGUMENTS]\nWithout ARGUMENTS: those of the last time, or of --args.",
+            help: "Launch the program.\nUsage: run [ARGUMENTS] [&]\n&: in the background.\nWithout ARGUMENTS: those of the last time, or of --args.",
             action: running::run,
         },
         Entry {
@@ -300,7 +306,7 @@ static MAINT_PRINT: Table<Action> = Table {
 };
 
 /// What stands behind `maintenance`.
-static MAINT: Table<Action> = Table {
+pub static MAINT: Table<Action> = Table {
     prefix: "maintenance ",
     taken: &[],
     entries: &[Entry {

@@ -15,7 +15,9 @@ mod vector;
 pub use abi::{Argument, INT3, SYSCALL, SYSCALL_ARGUMENTS, argument, find_syscall};
 pub use decode::{Boundary, boundary};
 pub use disassemble::disassemble;
-pub use names::{EFLAGS, INFO_REGISTERS, MASK_REGISTERS, MXCSR, RegisterClass, register_name};
+pub use names::{
+    EFLAGS, INFO_REGISTERS, MASK_REGISTERS, MXCSR, RegisterClass, register_name, register_names,
+};
 pub use prologue::prologue;
 pub use registers::{Register, Registers};
 pub use relocate::{Displaced, Position, SLOT_MAX, Slot};
