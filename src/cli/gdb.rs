@@ -27,10 +27,14 @@ pub struct Options {
     pub arguments: Vec<OsString>,
     /// `-p`, or what follows the program.
     pub attach: Option<String>,
+    /// What `-p` names need not run yet.
+    pub wait: bool,
     /// No prompt, no questions, exit status from the last command.
     pub batch: bool,
     /// `-q`: no banner.
     pub quiet: bool,
+    /// `--probes`: files of named probes.
+    pub probes: Vec<OsString>,
     /// The program is looked at and not changed.
     pub read_only: bool,
     /// Print the version and leave.
@@ -42,6 +46,7 @@ pub struct Options {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Name {
     Pid,
+    Wait,
     Args,
     Command,
     Eval,
@@ -50,6 +55,7 @@ enum Name {
     Batch,
     Ignored,
     Quiet,
+    Probes,
     ReadOnly,
     Version,
     Help,
@@ -58,6 +64,7 @@ enum Name {
 const OPTIONS: &[(&str, Name)] = &[
     ("p", Name::Pid),
     ("pid", Name::Pid),
+    ("wait", Name::Wait),
     ("args", Name::Args),
     ("x", Name::Command),
     ("command", Name::Command),
@@ -76,6 +83,7 @@ const OPTIONS: &[(&str, Name)] = &[
     ("q", Name::Quiet),
     ("quiet", Name::Quiet),
     ("silent", Name::Quiet),
+    ("probes", Name::Probes),
     ("read-only", Name::ReadOnly),
     ("v", Name::Version),
     ("version", Name::Version),
@@ -93,10 +101,12 @@ Stops at, reads and changes what a running program does, with gdb's commands.
 
 Options, with one or two dashes, run in the order given:
   -p, --pid TARGET           Attach: a process id, a program's name, or /REGEX/ on its command line.
+  --wait                     With -p: if there is no such process yet, wait until there is one.
   --args                     What follows is the program and its arguments.
   -x, --command FILE         Run the commands in FILE.
   -ex, --eval-command CMD    Run one command.
   -ix, -iex                  The same, before the program is loaded.
+  --probes FILE              A file of named probes (`info probes' tells which there are).
   --batch                    Leave when these have run; ask nothing.
   -q, --quiet                No banner.
   --read-only                Refuse what would change the program's memory or registers, or end a
@@ -135,6 +145,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Options, E
             option,
             Name::Args
                 | Name::Batch
+                | Name::Wait
                 | Name::Ignored
                 | Name::Quiet
                 | Name::ReadOnly
@@ -160,6 +171,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Options, E
         let value = value.unwrap_or_default();
         match option {
             Name::Pid => options.attach = Some(text(value)?),
+            Name::Wait => options.wait = true,
             Name::Args => args = true,
             Name::Command => options.steps.push(Step::File(value)),
             Name::Eval => options.steps.push(Step::Command(text(value)?)),
@@ -167,6 +179,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Options, E
             Name::EarlyEval => options.early.push(Step::Command(text(value)?)),
             Name::Batch => (options.batch, options.quiet) = (true, true),
             Name::Quiet => options.quiet = true,
+            Name::Probes => options.probes.push(value),
             Name::ReadOnly => options.read_only = true,
             Name::Version => options.version = true,
             Name::Help => options.help = true,

@@ -46,7 +46,7 @@ fn set(i: &mut Interpreter, call: &Call<'_>, disposition: Disposition) -> Result
         }
     };
     if let Some(condition) = condition {
-        check_condition(i, condition)?;
+        check_condition(i, condition, &spec, &found)?;
     }
     let wanted = Wanted {
         origin: Origin::Break,
@@ -131,12 +131,25 @@ fn here(i: &mut Interpreter) -> Result<String, Error> {
     }
 }
 
-/// A condition must parse; its values may not exist yet.
-fn check_condition(i: &mut Interpreter, condition: &str) -> Result<(), Error> {
-    i.may_evaluate(condition)?;
-    i.session
-        .with_view(|view, _| lang::parse(condition, view).map(|_| ()))
-        .map_err(|e| Error::new(e.to_string()))
+/// A condition must parse; its values may not exist yet. Of a probe without a place it may name
+/// what comes with that.
+fn check_condition(
+    i: &mut Interpreter,
+    condition: &str,
+    spec: &str,
+    locations: &[Location],
+) -> Result<(), Error> {
+    let place = i.session.place_of(spec, locations);
+    let before = i.session.naming.replace(place);
+    let checked = i.may_evaluate(condition).and_then(|()| {
+        if locations.is_empty() {
+            return Ok(());
+        }
+        let parsed = i.session.with_view(|view, _| lang::parse(condition, view));
+        parsed.map(drop).map_err(|e| Error::new(e.to_string()))
+    });
+    i.session.naming = before;
+    checked
 }
 
 /// Splits at the word `if` outside quotes and parentheses.
@@ -183,13 +196,6 @@ pub fn trace(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
     if let Some(target) = text.target {
         fail!("in {target}: probes in a process of their own are not supported; use -p {target}.");
     }
-    if let Some(condition) = &text.condition {
-        check_condition(i, condition)?;
-    }
-    if let Some(body) = &text.body {
-        i.may_run(body)?;
-        i.hint_body(body);
-    }
     let mut missing = None;
     let locations = match i.session.locate(&text.location, Origin::Trace) {
         Ok(locations) => locations,
@@ -199,12 +205,25 @@ pub fn trace(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
             let full = full.into_iter().flatten().collect::<Vec<_>>().join("\n");
             // What is launched still loads its libraries; whoever ends the session tells.
             if i.session.target().is_some_and(|t| !t.launched) {
-                fail!("{full}");
+                if !i.session.show.never_stops() || i.session.settings.pending == Some(false) {
+                    if !pending(i, &full, None)? {
+                        return Ok(());
+                    }
+                } else {
+                    i.session.output.complain(&full);
+                }
             }
             missing = Some(full);
             Vec::new()
         }
     };
+    if let Some(condition) = &text.condition {
+        check_condition(i, condition, &text.location, &locations)?;
+    }
+    if let Some(body) = &text.body {
+        i.may_run(body)?;
+        i.hint_body(body);
+    }
     let tell = !i.session.show.never_stops();
     let wanted = Wanted {
         origin: Origin::Trace,
@@ -353,7 +372,10 @@ pub fn condition(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
             None
         }
         expression => {
-            check_condition(i, expression)?;
+            let probe = i.session.probes.get(number).cloned();
+            if let Some(probe) = &probe {
+                check_condition(i, expression, &probe.spec, &probe.locations)?;
+            }
             Some(expression.to_string())
         }
     };

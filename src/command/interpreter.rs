@@ -329,7 +329,7 @@ impl Interpreter {
                     bodies,
                 } => self.asked(tid, number, &bodies)?,
                 Wake::Ended => return Ok(()),
-                Wake::Interrupted => {
+                Wake::Interrupted | Wake::TimeOver => {
                     self.quit = Some(0);
                     return Ok(());
                 }
@@ -358,7 +358,7 @@ impl Interpreter {
                 self.session.background = self.session.running;
                 result
             }
-            Wake::Interrupted => {
+            Wake::Interrupted | Wake::TimeOver => {
                 self.session.background = true;
                 Ok(())
             }
@@ -390,13 +390,16 @@ impl Interpreter {
             self.session.output.keep();
         }
         let was = std::mem::replace(&mut self.asking, true);
+        let place = self.session.place_where(tid, number);
+        let before = self.session.naming.replace(place);
         let result = self.asked_bodies(bodies);
+        self.session.naming = before;
         self.asking = was;
         let strict = self.session.settings.strict;
         let error = result.as_ref().err().map(|error| error.message.clone());
         if let Some(record) = record {
             let out = self.session.output.kept();
-            self.session.show_asked(&record, number, out, error);
+            self.session.show_asked(record, number, out, error);
         } else if let Some(error) = error.filter(|_| !strict) {
             self.print(&format!("{error}\n"));
         }
@@ -451,6 +454,9 @@ impl Interpreter {
 
     /// Asks; off a terminal the answer is no and is printed.
     pub fn query_no(&mut self, question: &str) -> Result<bool, Error> {
+        if !self.session.settings.confirm {
+            return Ok(false);
+        }
         self.session.output.flush();
         if self.batch || !self.terminal.is_terminal() {
             self.print(&format!(

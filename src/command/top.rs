@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::interpreter::{Action, Call, Interpreter};
 use super::table::{self, Entry, Table};
-use super::{breakpoints, data, info, running, settings};
+use super::{breakpoints, data, info, probes, running, settings};
 use crate::error::{Error, fail};
 use crate::lang::script::Resolver;
 
@@ -18,6 +18,12 @@ pub static TOP: Table<Action> = Table {
     ],
     entries: &[
         Entry {
+            name: "apropos",
+            aliases: &[],
+            help: "Look for commands by their names and help.\nUsage: apropos [-v] REGEXP\n-v: with all of their help.",
+            action: super::help::apropos,
+        },
+        Entry {
             name: "attach",
             aliases: &[],
             help: "Attach to a running process.\nUsage: attach TARGET\nTARGET is a process id, the exact name of a program, or /REGEX/ on the command line.",
@@ -26,7 +32,7 @@ pub static TOP: Table<Action> = Table {
         Entry {
             name: "break",
             aliases: &["brea", "bre", "br", "b"],
-            help: "Set a breakpoint.\nUsage: break [LOCATION] [if CONDITION]\nLOCATION is a function, Class::method, Class::method(int), a mangled name, LIB.so:FUNCTION,\nLIB+0xOFFSET, FILE:0xOFFSET or *EXPRESSION (that very address).\nWithout LOCATION: where the selected thread stands.",
+            help: "Set a breakpoint.\nUsage: break [LOCATION] [if CONDITION]\nLOCATION is a function, Class::method, Class::method(int), a mangled name, LIB.so:FUNCTION,\nLIB+0xOFFSET, FILE:0xOFFSET or *EXPRESSION (that very address).\nLOCATION%return is every way out of the function: there $_retval is what it returns, and\n$_entry(EXPRESSION) what the expression was when that call began.\nWithout LOCATION: where the selected thread stands.",
             action: breakpoints::break_,
         },
         Entry {
@@ -104,7 +110,7 @@ pub static TOP: Table<Action> = Table {
         Entry {
             name: "help",
             aliases: &["h"],
-            help: "Tell about commands.\nUsage: help [COMMAND]",
+            help: "Tell about commands.\nUsage: help [COMMAND|TOPIC]\nWithout COMMAND: all of them, by topic.",
             action: help,
         },
         Entry {
@@ -267,6 +273,12 @@ pub static INFO: Table<Action> = Table {
             action: info::breakpoints,
         },
         Entry {
+            name: "probes",
+            aliases: &[],
+            help: "The named probes: what each is hit by, and where it is in the program.\nUsage: info probes [NAME...]\nA name stands for a location: `break someip:recv', `trace ros2:publish'.",
+            action: probes::info,
+        },
+        Entry {
             name: "registers",
             aliases: &["r"],
             help: "The general registers of the selected thread, or those named.\nUsage: info registers [NAME...]",
@@ -346,9 +358,13 @@ fn help(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
     let (word, rest) = table::split(call.arguments);
     if word.is_empty() {
         let text = format!(
-            "List of commands:\n\n{}\nType \"help\" followed by command name for full documentation.\nCommand name abbreviations are allowed if unambiguous.\n",
-            TOP.list()
+            "{}Type \"help\" followed by command name for full documentation.\nCommand name abbreviations are allowed if unambiguous.\n",
+            super::help::by_topic()
         );
+        i.print(&text);
+        return Ok(());
+    }
+    if let Some(text) = super::help::topic(call.arguments) {
         i.print(&text);
         return Ok(());
     }

@@ -69,6 +69,8 @@ struct Target {
     /// The image whose addresses are in `sites`.
     space: AddressSpaceId,
     memory: File,
+    /// The number of the last stop that was handed out.
+    seen: u64,
     /// Site number to address, and address to the program's byte there.
     sites: HashMap<SiteId, u64>,
     originals: BTreeMap<u64, u8>,
@@ -132,7 +134,8 @@ impl Keeper {
                 _ => false,
             };
             if let Some(at) = self.events.iter().position(exec) {
-                self.events.remove(at);
+                let event = self.events.remove(at);
+                event.iter().for_each(|event| self.saw(event));
                 return Ok(started);
             }
             let ended =
@@ -172,9 +175,15 @@ impl Keeper {
         Ok(())
     }
 
-    /// Takes a site out.
-    pub fn disarm(&mut self, target: TargetId, site: SiteId) -> Result<(), EngineError> {
-        self.ask(Request::Disarm { target, site }, None)?;
+    /// Takes a site out; `gone`: its code is mapped no more, so that nothing is to be put back.
+    pub fn disarm(
+        &mut self,
+        target: TargetId,
+        site: SiteId,
+        gone: bool,
+    ) -> Result<(), EngineError> {
+        let request = Request::Disarm { target, site, gone };
+        self.ask(request, None)?;
         if let Some(known) = self.targets.get_mut(&target)
             && let Some(address) = known.sites.remove(&site)
         {
@@ -183,7 +192,8 @@ impl Keeper {
         Ok(())
     }
 
-    /// Lets one stopped thread, or all, go on. `signal` replaces the one it stopped with.
+    /// Lets one stopped thread, or all, go on. `signal` replaces the one it stopped with. A thread
+    /// whose stop was not handed out yet waits for that.
     pub fn resume(
         &mut self,
         target: TargetId,
@@ -193,6 +203,7 @@ impl Keeper {
         let request = Request::Resume {
             target,
             tid,
+            seen: self.seen(target),
             signal,
         };
         self.ask(request, None).map(drop)
@@ -204,9 +215,14 @@ impl Keeper {
         let request = Request::Resume {
             target,
             tid: Some(tid),
+            seen: self.seen(target),
             signal: None,
         };
         self.send(request, None).map(drop)
+    }
+
+    fn seen(&self, target: TargetId) -> u64 {
+        self.targets.get(&target).map_or(0, |known| known.seen)
     }
 
     /// Stops every thread; returns when all stand (events that came meanwhile are queued).
@@ -235,6 +251,20 @@ impl Keeper {
             registers,
         };
         self.ask(request, None).map(drop)
+    }
+
+    /// What the call that ends where a thread stands had kept for a probe at its entry; `None` if
+    /// it was not seen to begin.
+    pub fn entry(
+        &mut self,
+        target: TargetId,
+        tid: Tid,
+        probe: u16,
+    ) -> Result<Option<Vec<(u16, u64)>>, EngineError> {
+        match self.ask(Request::Entry { target, tid, probe }, None)?.0 {
+            Answer::Entry(values) => Ok(values),
+            _ => Err(EngineError::Refused(Failure::Malformed)),
+        }
     }
 
     /// The XSAVE area of a stopped thread.
@@ -297,6 +327,13 @@ impl Keeper {
         Ok(())
     }
 
+    /// Forgets a target that has ended; its records were read.
+    pub fn forget(&mut self, target: TargetId) {
+        // It need not be there any more.
+        let _ = self.ask(Request::Detach { target }, None);
+        self.targets.remove(&target);
+    }
+
     /// Ends the program; [`Event::Exited`] follows.
     pub fn kill(&mut self, target: TargetId) -> Result<(), EngineError> {
         self.ask(Request::Kill { target }, None).map(drop)
@@ -307,14 +344,31 @@ impl Keeper {
     pub fn next(&mut self, timeout: Duration) -> Result<Option<Happening>, EngineError> {
         let end = Instant::now() + timeout;
         loop {
-            if let Some(happening) = self.ready() {
+            if let Some(happening) = self.ready_seen() {
                 return Ok(Some(happening));
             }
             let left = end.saturating_duration_since(Instant::now());
             let received = self.receive(Some(left.min(LOOK)))?;
             if !received && left.is_zero() {
-                return Ok(self.ready());
+                return Ok(self.ready_seen());
             }
+        }
+    }
+
+    fn ready_seen(&mut self) -> Option<Happening> {
+        let happening = self.ready();
+        if let Some(Happening::Event(event)) = &happening {
+            self.saw(event);
+        }
+        happening
+    }
+
+    /// An event is handed out.
+    fn saw(&mut self, event: &Event) {
+        if let Event::Stopped { target, number, .. } = event
+            && let Some(known) = self.targets.get_mut(target)
+        {
+            known.seen = *number;
         }
     }
 
@@ -363,6 +417,7 @@ impl Keeper {
                     ring,
                     space,
                     memory,
+                    seen: 0,
                     sites: HashMap::new(),
                     originals: BTreeMap::new(),
                 };

@@ -32,6 +32,8 @@ pub enum Then {
     Continue,
     /// Stay stopped and tell the front ([`Event::Stopped`]); no record.
     Stop,
+    /// Nothing: the program keeps what another one at the return will ask for.
+    Nothing,
 }
 
 /// One probe at a site.
@@ -55,6 +57,9 @@ pub struct SiteSpec {
     /// What the file holds there: 1 to 16 bytes, at least the first instruction. Memory that
     /// differs belongs to somebody else and is refused.
     pub code: Vec<u8>,
+    /// It stands on a `ret` that is done for the thread, so that no page of ours is mapped for a
+    /// slot: the addresses of what the program maps afterwards stay what they would be.
+    pub by_hand: bool,
     /// In number order.
     pub probes: Vec<SiteProbe>,
 }
@@ -99,10 +104,7 @@ pub struct Launch {
 pub enum Request {
     /// With the ring's descriptor. Answer: [`Answer::Target`]; the only thread stands at the
     /// first instruction after the exec.
-    Launch {
-        target: TargetId,
-        launch: Launch,
-    },
+    Launch { target: TargetId, launch: Launch },
     /// With the ring's descriptor. Answer: [`Answer::Target`]; all threads run on.
     Attach {
         target: TargetId,
@@ -119,34 +121,38 @@ pub enum Request {
     Disarm {
         target: TargetId,
         site: SiteId,
+        /// The code at the site is mapped no more: nothing is put back.
+        gone: bool,
     },
     /// Lets one stopped thread go on, or all of them. A thread at a site passes it.
     Resume {
         target: TargetId,
         tid: Option<Tid>,
+        /// The number of the last stop that the front has looked at. A thread whose stop came
+        /// later waits on, since the front will act on what it says.
+        seen: u64,
         /// Delivered instead of the signal that the thread stopped with: `Some(0)` = none.
         signal: Option<i32>,
     },
     /// Stops every thread. The answer comes when all of them stand. Threads that arrive at a
     /// stopping site meanwhile send their own [`Event::Stopped`] first.
-    Interrupt {
-        target: TargetId,
-    },
+    Interrupt { target: TargetId },
     /// Answer: [`Answer::Registers`] of a stopped thread.
-    Registers {
-        target: TargetId,
-        tid: Tid,
-    },
+    Registers { target: TargetId, tid: Tid },
     SetRegisters {
         target: TargetId,
         tid: Tid,
         registers: Registers,
     },
-    /// Answer: [`Answer::Bytes`]: the thread's XSAVE area (NT_X86_XSTATE).
-    VectorRegisters {
+    /// Answer: [`Answer::Entry`] of a thread that stands at a way out: what its call had kept for
+    /// a probe.
+    Entry {
         target: TargetId,
         tid: Tid,
+        probe: u16,
     },
+    /// Answer: [`Answer::Bytes`]: the thread's XSAVE area (NT_X86_XSTATE).
+    VectorRegisters { target: TargetId, tid: Tid },
     /// Writes memory (read-only mappings too). Bytes over a site go below its int3.
     Write {
         target: TargetId,
@@ -154,13 +160,9 @@ pub enum Request {
         bytes: Vec<u8>,
     },
     /// Puts everything back and leaves; the program runs on.
-    Detach {
-        target: TargetId,
-    },
+    Detach { target: TargetId },
     /// Ends the program.
-    Kill {
-        target: TargetId,
-    },
+    Kill { target: TargetId },
 }
 
 impl Request {
@@ -176,6 +178,7 @@ impl Request {
             | Request::Registers { target, .. }
             | Request::SetRegisters { target, .. }
             | Request::VectorRegisters { target, .. }
+            | Request::Entry { target, .. }
             | Request::Write { target, .. }
             | Request::Detach { target }
             | Request::Kill { target } => *target,
@@ -196,6 +199,8 @@ pub enum Answer {
     },
     Registers(Box<Registers>),
     Bytes(Vec<u8>),
+    /// Values by their place; `None` for a call that was not seen to begin.
+    Entry(Option<Vec<(u16, u64)>>),
     Failed(Failure),
 }
 
@@ -263,6 +268,8 @@ pub enum Event {
     Stopped {
         target: TargetId,
         tid: Tid,
+        /// Counts the stops that a target tells of, from 1.
+        number: u64,
         reason: Reason,
         registers: Box<Registers>,
         /// All records up to this byte of the ring come before it.

@@ -9,7 +9,10 @@ use super::examine::{Disassemble, ExamineState, Failure, Spec, address_of, check
 use super::hexdump::hexdump;
 use super::printf::Printf;
 use super::script::Position;
-use super::{Error, Expr, Kind, Scope, Value, evaluate, parse, parse_argument, print_value};
+use super::{
+    BinaryOp, Error, Expr, Kind, Scope, UnaryOp, Value, evaluate, parse, parse_argument,
+    print_value,
+};
 
 /// One command.
 #[derive(Debug, Clone, PartialEq)]
@@ -236,10 +239,15 @@ fn parse_hexdump(text: &str, scope: &dyn Scope) -> Result<Statement, Error> {
         return Err(Error::new(USAGE));
     }
     let (address, used) = parse_argument(text, scope)?;
-    let Some(rest) = text
-        .get(used..)
-        .and_then(|rest| rest.trim_start().strip_prefix(','))
-    else {
+    let rest = text.get(used..).unwrap_or_default().trim_start();
+    if let (Expr::Repeat(first, count), "") = (&address, rest) {
+        let size = Expr::SizeOf(first.clone());
+        return Ok(Statement::Hexdump {
+            address: Expr::Unary(UnaryOp::AddressOf, first.clone()),
+            length: Expr::Binary(BinaryOp::Mul, count.clone(), Box::new(size)),
+        });
+    }
+    let Some(rest) = rest.strip_prefix(',') else {
         return Err(Error::new(USAGE));
     };
     let length = parse(rest.trim(), scope)?;
@@ -281,6 +289,42 @@ fn unescape(text: &str) -> Vec<u8> {
 }
 
 impl Statement {
+    /// Shows the statement's expressions to `f`, those of its bodies too.
+    pub(crate) fn expressions<'s>(&'s self, f: &mut dyn FnMut(&'s Expr)) {
+        match self {
+            Statement::Print { value, .. } | Statement::Examine { address: value, .. } => {
+                value.iter().for_each(f);
+            }
+            Statement::Output { value, .. } | Statement::Set(value) => f(value),
+            Statement::Printf(printf) => printf.arguments.iter().for_each(f),
+            Statement::Hexdump { address, length } => {
+                f(address);
+                f(length);
+            }
+            Statement::Continue(count) => count.iter().for_each(f),
+            Statement::If {
+                condition,
+                then,
+                otherwise,
+            } => {
+                f(condition);
+                let all = then.iter().chain(otherwise);
+                all.for_each(|command| command.statement.expressions(f));
+            }
+            Statement::While { condition, body } => {
+                f(condition);
+                body.iter()
+                    .for_each(|command| command.statement.expressions(f));
+            }
+            Statement::Echo(_)
+            | Statement::Silent
+            | Statement::Break
+            | Statement::Next
+            | Statement::Invalid(_)
+            | Statement::Other(_) => {}
+        }
+    }
+
     /// Runs a statement that has no body and is the language's own.
     pub(crate) fn run(&self, context: &mut Context) -> Result<Flow, Failure> {
         match self {

@@ -21,12 +21,27 @@ pub(crate) struct Hit {
     pub site: u64,
     /// The function there, demangled (`name+off` inside it); empty if there is no symbol.
     pub function: String,
+    /// The message that a named probe is about.
+    pub msg: Option<Message>,
     /// Name and text of each argument that is shown.
     pub args: Vec<(String, String)>,
+    /// At a way out of a function: the text of what it returns, `None` where that is not known yet.
+    pub retval: Option<Option<String>>,
     /// The lines that the body printed.
     pub out: Vec<String>,
     /// What ended the body early.
     pub fault: Option<HitFault>,
+}
+
+/// Where a message is in the target's memory.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Message {
+    /// How it is encoded, where that is known.
+    pub codec: Option<String>,
+    /// Its first byte.
+    pub address: u64,
+    /// How many bytes it has, where that is known.
+    pub length: Option<u64>,
 }
 
 /// Why a body ended before its last command.
@@ -55,6 +70,33 @@ pub(crate) struct ProbeSummary {
     pub faults: u64,
     /// What a hit cost, in ns, where that was measured.
     pub ns_per_hit: Option<u64>,
+    /// What came of calls whose beginnings were looked at.
+    pub calls: Option<Calls>,
+    /// Passes whose condition needed a value that was not available.
+    pub undecided: u64,
+}
+
+/// Calls that were seen to begin, and what became of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Calls {
+    /// How many began.
+    pub entries: u64,
+    /// How many returned.
+    pub returns: u64,
+    /// How many an exception, a `longjmp` or their thread's end left.
+    pub dropped: u64,
+    /// How many were forgotten for want of room.
+    pub evicted: u64,
+    /// Returns of calls that had begun before anybody looked.
+    pub unknown: u64,
+}
+
+impl Calls {
+    /// How many are under way.
+    pub fn open(&self) -> u64 {
+        let over = self.returns + self.dropped + self.evicted;
+        self.entries.saturating_sub(over)
+    }
 }
 
 /// The end of a stream.

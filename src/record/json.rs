@@ -16,6 +16,16 @@ pub(crate) fn hit(hit: &Hit) -> Vec<String> {
     let mut object = place(hit, "hit");
     object["args"] = Value::Object(args);
     object["out"] = Value::from(hit.out.clone());
+    if let Some(msg) = &hit.msg {
+        object["msg"] = json!({
+            "codec": msg.codec,
+            "address": format!("{:#x}", msg.address),
+            "length": msg.length.map(|length| length.to_string()),
+        });
+    }
+    if let Some(retval) = &hit.retval {
+        object["retval"] = json!(retval);
+    }
     let mut lines = vec![object.to_string()];
     if let Some(fault) = &hit.fault {
         let mut object = place(hit, "fault");
@@ -94,7 +104,7 @@ fn place(hit: &Hit, kind: &str) -> Value {
 }
 
 fn probe_summary(probe: &ProbeSummary) -> Value {
-    json!({
+    let mut object = json!({
         "probe": probe.probe,
         "location": probe.location,
         "hits": probe.hits.to_string(),
@@ -102,12 +112,26 @@ fn probe_summary(probe: &ProbeSummary) -> Value {
         "drops": probe.drops.to_string(),
         "faults": probe.faults.to_string(),
         "ns_per_hit": probe.ns_per_hit.map(|ns| ns.to_string()),
-    })
+    });
+    if let Some(calls) = &probe.calls {
+        object["calls"] = json!({
+            "entries": calls.entries.to_string(),
+            "returns": calls.returns.to_string(),
+            "dropped": calls.dropped.to_string(),
+            "evicted": calls.evicted.to_string(),
+            "open": calls.open().to_string(),
+            "unknown": calls.unknown.to_string(),
+        });
+    }
+    if probe.undecided > 0 {
+        object["undecided"] = json!(probe.undecided.to_string());
+    }
+    object
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::hit::HitFault;
+    use super::super::hit::{HitFault, Message};
     use super::*;
 
     fn sample() -> Hit {
@@ -121,7 +145,13 @@ mod tests {
             probe: 4,
             site: 0x5555_5555_5129,
             function: "vsomeip::f(int)".into(),
+            msg: Some(Message {
+                codec: Some("someip".into()),
+                address: u64::MAX,
+                length: Some(28),
+            }),
             args: vec![("arg1".into(), "0x1".into())],
+            retval: Some(Some("0x5".into())),
             out: vec!["line".into()],
             fault: Some(HitFault {
                 command: Some(2),
@@ -136,7 +166,15 @@ mod tests {
             serde_json::from_str(include_str!("../../schema/record-v1.json")).unwrap();
         let validator = jsonschema::validator_for(&schema).unwrap();
         let mut lines = hit(&sample());
+        lines.extend(hit(&Hit {
+            retval: Some(None),
+            ..Hit::default()
+        }));
         lines.extend(hit(&Hit::default()));
+        lines.extend(hit(&Hit {
+            msg: Some(Message::default()),
+            ..Hit::default()
+        }));
         lines.extend(fault(&Hit {
             fault: Some(HitFault {
                 command: None,
@@ -155,12 +193,14 @@ mod tests {
                 },
                 ProbeSummary {
                     hits: 1,
+                    calls: Some(crate::record::Calls::default()),
+                    undecided: 3,
                     ..ProbeSummary::default()
                 },
             ],
         }));
         lines.push(warning("w"));
-        assert_eq!(lines.len(), 7);
+        assert_eq!(lines.len(), 9);
         for line in &lines {
             let value: Value = serde_json::from_str(line).unwrap();
             assert!(!line.contains('\n'));

@@ -27,6 +27,8 @@ pub struct Words {
     pub threads: Vec<String>,
     /// Convenience variables without their `$`.
     pub variables: Vec<String>,
+    /// Named probes.
+    pub probes: Vec<String>,
     /// Symbols.
     pub catalog: Arc<Catalog>,
 }
@@ -152,6 +154,14 @@ fn location(line: &str, begins: usize, words: &Words) -> (usize, Vec<Candidate>)
         Some(at) => (Some(&text[..at]), begins + at + 1),
         None => (None, begins),
     };
+    let probes = words.probes.iter().filter(|name| name.starts_with(text));
+    let probes: Vec<Candidate> = probes.map(|name| Candidate::word(name.clone())).collect();
+    if !text.is_empty() && !probes.is_empty() && colon.is_some() {
+        return (begins, probes);
+    }
+    if !text.is_empty() {
+        list.extend(probes);
+    }
     if file.is_none() && !text.is_empty() {
         let files = words.catalog.files().into_iter();
         let fits = files.filter(|file| file.starts_with(text));
@@ -296,6 +306,7 @@ mod tests {
             breakpoints: vec!["1".into(), "2".into(), "12".into()],
             threads: vec!["1".into()],
             variables: vec!["counter".into()],
+            probes: vec!["someip:recv".into(), "someip:send".into()],
             catalog: Arc::default(),
         }
     }
@@ -323,6 +334,8 @@ mod tests {
         assert_eq!(texts("set pag"), (4, vec!["pagination".into()]));
         assert!(has("set $cou", "$counter"));
         assert!(has("break f if $r", "$rdi"));
+        assert!(has("trace some", "someip:recv") && has("trace someip:re", "someip:recv"));
+        assert_eq!(texts("b someip:s"), (2, vec!["someip:send".into()]));
         assert!(has("enable on", "once") && !has("enable on", "1"));
         assert_eq!(texts("echo a").1, [""; 0]);
         assert_eq!(texts("print 12").1, [""; 0]);

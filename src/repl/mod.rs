@@ -172,6 +172,7 @@ fn words(interpreter: &mut Interpreter) -> Words {
         breakpoints: numbers.collect(),
         threads: threads.unwrap_or_default(),
         variables: session.variables.names(),
+        probes: session.named.iter().map(|it| it.name.clone()).collect(),
         catalog: interpreter.catalog.clone(),
     }
 }

@@ -3,8 +3,10 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use super::returns::WayOut;
 use crate::error::{Error, fail};
 use crate::lang::script::Node;
+use crate::probe::named::Pieces;
 
 /// How a probe came to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,6 +37,10 @@ pub struct Location {
     pub symbol: Option<String>,
     /// `disable 1.2` is per location.
     pub enabled: bool,
+    /// What a named probe knows there.
+    pub pieces: Option<Arc<Pieces>>,
+    /// It is a way out of a function, since that was asked for.
+    pub out: Option<WayOut>,
 }
 
 /// A breakpoint or a tracing probe, by its number.
@@ -78,12 +84,21 @@ impl Probe {
         }
     }
 
+    /// What a probe without a place is shown with: until its location was found for the first time
+    /// nobody has looked where it ends and the condition begins.
+    fn waits_for(&self) -> String {
+        match &self.condition {
+            Some(condition) if !self.resolved => format!("{} if {condition}", self.spec),
+            _ => self.spec.clone(),
+        }
+    }
+
     /// What `break` says when it has set one.
     pub fn mention(&self) -> String {
         let noun = self.noun();
         let number = self.number;
         match self.locations.as_slice() {
-            [] => format!("{noun} {number} ({}) pending.", self.spec),
+            [] => format!("{noun} {number} ({}) pending.", self.waits_for()),
             [only] => format!("{noun} {number} at {:#x}", only.address),
             [first, ..] => format!(
                 "{noun} {number} at {:#x} ({} locations)",
@@ -239,14 +254,16 @@ fn rows(probe: &Probe, width: usize, out: &mut String) {
     );
     match probe.locations.as_slice() {
         [] => {
-            let _ = writeln!(out, "{:<width$} {}", "<PENDING>", probe.spec);
+            let _ = writeln!(out, "{:<width$} {}", "<PENDING>", probe.waits_for());
         }
         [only] => place(only, out),
         _ => {
             let _ = writeln!(out, "{:<width$} ", "<MULTIPLE>");
         }
     }
-    if let Some(condition) = &probe.condition {
+    if let Some(condition) = &probe.condition
+        && (probe.resolved || !probe.locations.is_empty())
+    {
         let _ = writeln!(out, "\tstop only if {condition}");
     }
     if probe.hits > 0 {
@@ -268,12 +285,18 @@ fn rows(probe: &Probe, width: usize, out: &mut String) {
             place(location, out);
         }
     }
+    for remark in super::returns::remarks(&probe.locations) {
+        let _ = writeln!(out, "\t{remark}");
+    }
 }
 
 fn place(location: &Location, out: &mut String) {
     let _ = write!(out, "{:#018x} ", location.address);
     if let Some(symbol) = &location.symbol {
         let _ = write!(out, "<{symbol}>");
+    }
+    if let Some(remark) = location.out.as_ref().and_then(WayOut::remark) {
+        let _ = write!(out, " ({remark})");
     }
     out.push('\n');
 }
@@ -398,6 +421,8 @@ mod tests {
                     address: *address,
                     symbol: Some(symbol.to_string()),
                     enabled: true,
+                    pieces: None,
+                    out: None,
                 })
                 .collect(),
             resolved: true,

@@ -41,8 +41,10 @@ pub enum Wake {
     },
     /// No process is left.
     Ended,
-    /// Ctrl-C, in a front that never stops the target; or the time is over.
+    /// Ctrl-C, in a front that never stops the target; or nobody reads what it writes.
     Interrupted,
+    /// The time that was given is over.
+    TimeOver,
 }
 
 /// Counts Ctrl-C and SIGTERM.
@@ -127,15 +129,14 @@ impl Session {
             if let Some(wake) = self.next_waiting()? {
                 return Ok(wake);
             }
+            if self.limit == Some(0) || self.nobody_reads() || must_end() {
+                return Ok(Wake::Interrupted);
+            }
             if self.targets.is_empty() {
                 return Ok(Wake::Ended);
             }
-            if self.limit == Some(0)
-                || self.nobody_reads()
-                || must_end()
-                || until.is_some_and(|u| Instant::now() >= u)
-            {
-                return Ok(Wake::Interrupted);
+            if until.is_some_and(|u| Instant::now() >= u) {
+                return Ok(Wake::TimeOver);
             }
             // Who looks in passing is at a prompt, where Ctrl-C means the line.
             let looks = until.is_some() && !self.show.never_stops();
@@ -159,6 +160,7 @@ impl Session {
                         return Ok(wake);
                     }
                 }
+                None if looks => self.flush_in_time(),
                 None => self.flush(),
             }
         }
@@ -293,9 +295,8 @@ impl Session {
         match stop.reason {
             Reason::Probe { probe, .. } if probe == INTERNAL => {
                 self.libraries_changed(index)?;
-                self.return_from_linker(index, stop.tid);
-                self.pass_by(index, stop.tid, all_stand)?;
-                Ok(None)
+                // Somebody may have a breakpoint at the same place.
+                self.probe_stop(index, stop, all_stand)
             }
             Reason::Probe { .. } => self.probe_stop(index, stop, all_stand),
             Reason::Signal { number, .. } => {
@@ -382,7 +383,8 @@ impl Session {
             return Vec::new();
         };
         let mut candidates: Vec<(u32, bool)> = Vec::new();
-        let mut seen = false;
+        // The front's own probe comes before all others.
+        let mut seen = first == INTERNAL;
         for (number, plan) in &site.probes {
             let Some(probe) = self.probes.get(*number).filter(|p| p.enabled) else {
                 continue;
@@ -416,12 +418,16 @@ impl Session {
 
     /// Evaluates a condition on a stopped thread; one that fails counts as true, as in gdb.
     fn condition_holds(&mut self, number: u32, tid: Tid) -> bool {
-        let Some(condition) = self.probes.get(number).and_then(|p| p.condition.clone()) else {
+        let place = self.place_where(tid, number);
+        let own = self.probes.get(number).and_then(|p| p.condition.as_deref());
+        let Some(condition) = place.condition(own) else {
             return true;
         };
-        let holds = self.with_view_of(Some(tid), |view, _| {
-            let expr = lang::parse(&condition, view)?;
-            lang::evaluate(&expr, view)?.is_true(view)
+        let holds = self.naming(place, |session| {
+            session.with_view_of(Some(tid), |view, _| {
+                let expr = lang::parse(&condition, view)?;
+                lang::evaluate(&expr, view)?.is_true(view)
+            })
         });
         if let (Ok(false), Some(keeper), Some(probe)) =
             (&holds, &self.keeper, self.probes.get(number))
@@ -464,6 +470,11 @@ impl Session {
                     registers,
                     ..
                 }) => {
+                    if matches!(reason, Reason::Probe { probe, .. } if probe == INTERNAL)
+                        && let Some(at) = self.index_of(target)
+                    {
+                        self.libraries_changed(at)?;
+                    }
                     if let Some(target) = self.targets.iter_mut().find(|t| t.id == target) {
                         target.threads.add(tid);
                         if let Some(thread) = target.threads.get_mut(tid) {
@@ -624,6 +635,9 @@ impl Session {
         self.read_counters();
         self.tell_drops();
         let target = self.take_target(index);
+        if let Some(keeper) = &mut self.keeper {
+            keeper.forget(target.id);
+        }
         self.forget_addresses(&target);
         match (code, signal) {
             (_, Some(number)) => {

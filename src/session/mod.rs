@@ -8,11 +8,16 @@
 pub(crate) mod breakpoint;
 pub(crate) mod events;
 pub(crate) mod images;
+pub(crate) mod libraries;
 pub(crate) mod lifecycle;
+pub(crate) mod messages;
+pub(crate) mod named;
 pub(crate) mod output;
 pub(crate) mod plan;
 pub(crate) mod process;
 pub(crate) mod replay;
+pub(crate) mod returns;
+pub(crate) mod search;
 pub(crate) mod settings;
 pub(crate) mod signals;
 pub(crate) mod sites;
@@ -31,11 +36,13 @@ use crate::error::Error;
 use crate::lang::examine::ExamineState;
 use crate::lang::script::Resolver;
 use crate::lang::{ScopeError, Unreadable};
+use crate::probe::named::Registry;
 use crate::record::sink::Sinks;
 
 use breakpoint::Probes;
 use events::Stop;
 use images::Images;
+use libraries::Watch;
 use output::Output;
 use settings::Settings;
 use sites::Site;
@@ -67,8 +74,8 @@ pub struct Target {
     pub waiting: VecDeque<Stop>,
     /// By address.
     pub sites: BTreeMap<u64, Site>,
-    /// Where the dynamic linker tells debuggers that it has mapped something.
-    pub internal: Option<u64>,
+    /// The site where the dynamic linker tells that it has mapped something.
+    pub watch: Option<Watch>,
     /// A Ctrl-C was presented while the program's own SIGINT for it was still on its way.
     pub late_interrupt: bool,
     next_site: u32,
@@ -82,6 +89,10 @@ pub struct Session {
     names: &'static dyn Resolver,
     /// What the user asked for.
     pub probes: Probes,
+    /// The named probes that are known.
+    pub named: Registry,
+    /// The place of a named probe, if any, that expressions are about instead of where a thread is.
+    pub naming: Option<named::Place>,
     /// Convenience variables and history.
     pub variables: Variables,
     /// What `set` changes.
@@ -128,6 +139,8 @@ impl Session {
             output,
             names,
             probes: Probes::default(),
+            named: Registry::builtin(),
+            naming: None,
             variables: Variables::default(),
             settings: Settings::default(),
             program: None,
@@ -264,6 +277,12 @@ impl Session {
         f: impl FnOnce(&mut View<'_>, &mut Output, &mut ExamineState) -> R,
     ) -> R {
         let registers = tid.and_then(|tid| self.registers(tid));
+        let here = registers.as_ref().map(|registers| registers.pc());
+        let reading = match &self.naming {
+            Some(place) => place.reading(),
+            None => here.and_then(|pc| self.place_at(self.current, pc, None).reading()),
+        };
+        let returns = tid.map_or_else(Vec::new, |tid| self.returns_at(tid));
         let (source, names): (_, &dyn view::Names) =
             match (self.targets.get(self.current), &self.program) {
                 (Some(target), _) => (
@@ -283,7 +302,9 @@ impl Session {
             variables: &mut self.variables,
             keeper: self.keeper.as_mut().map(RefCell::new),
             registers: registers.as_deref().copied(),
+            returns,
             read_only: self.read_only,
+            reading,
         };
         let result = f(&mut view, &mut self.output, &mut self.examine);
         let after = view.registers;

@@ -4,15 +4,18 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use super::Session;
-use super::breakpoint::{Origin, Probe};
+use super::breakpoint::{Location, Origin, Probe};
 use super::variables::Variables;
 use super::view::{self, Names, View};
+use super::{named, returns};
 use crate::engine::protocol::Then;
 use crate::error::{Error, fail};
-use crate::lang::script::{Node, Resolver};
-use crate::lang::statement::Command;
+use crate::lang::scope::{Unavailable, WayOut};
+use crate::lang::script::{Node, Position, Resolver};
+use crate::lang::statement::{Command, Statement};
 use crate::lang::{self, Expr, Type, body};
 use crate::probe::compile::{self, Source};
+use crate::probe::named::{Shown, shown};
 use crate::probe::program::{Op, Program};
 use crate::record::shared::Counters;
 
@@ -29,6 +32,23 @@ pub struct Plan {
     pub asks: Option<String>,
     /// The body as it is run again over a record.
     pub commands: Arc<[Command]>,
+    /// The place of a named probe.
+    pub place: named::Place,
+    /// What each record holds of what is known there.
+    pub shown: Arc<[Shown]>,
+    /// What is kept at the entry of the function that is left here, an expression each.
+    pub at_entry: Vec<Program>,
+    /// What is known of the values there.
+    pub returns: Returns,
+}
+
+/// What expressions can ask at a way out.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Returns {
+    /// How the function is left.
+    pub way: WayOut,
+    /// The expressions whose values at the entry are kept.
+    pub entries: Arc<[Expr]>,
 }
 
 impl Plan {
@@ -88,13 +108,51 @@ fn stopping(parsed: Parsed, asks: Option<String>) -> Plan {
         condition_compiled: matches!(parsed.condition, Ok(None)),
         asks,
         commands: parsed.body.unwrap_or_default().into(),
+        place: parsed.place,
+        shown: Arc::default(),
+        at_entry: Vec::new(),
+        returns: Returns::default(),
     }
 }
 
-fn parse(probe: &Probe, names: &dyn Resolver, view: &View<'_>) -> Parsed {
-    let condition = match &probe.condition {
+/// The command number of what is recorded in front of a body, which no command of a body has.
+pub const PIECES: u16 = u16::MAX;
+
+/// What every record of a named probe holds: all that it knows where nothing else is asked for,
+/// else the message's place.
+fn recorded(probe: &Probe, place: &named::Place, view: &View<'_>) -> Result<Vec<Shown>, String> {
+    let Some(pieces) = &place.pieces else {
+        return Ok(Vec::new());
+    };
+    let mut list = shown(pieces, view).map_err(|error| error.to_string())?;
+    if probe.body.is_some() {
+        list.retain(|piece| matches!(piece.name.as_str(), "_msg.address" | "_msg.length"));
+    }
+    Ok(list)
+}
+
+/// Commands that read what is to be recorded.
+fn reading(shown: &[Shown]) -> Vec<Command> {
+    let output = |piece: &Shown| Command {
+        index: PIECES,
+        at: Position {
+            file: piece.title.as_str().into(),
+            line: 0,
+        },
+        statement: Statement::Output {
+            letter: piece.letter,
+            value: piece.expr.clone(),
+        },
+    };
+    shown.iter().map(output).collect()
+}
+
+fn parse(probe: &Probe, names: &dyn Resolver, view: &View<'_>, place: named::Place) -> Parsed {
+    let condition = match place.condition(probe.condition.as_deref()) {
         None => Ok(None),
-        Some(text) => lang::parse(text, view).map(Some).map_err(|e| e.to_string()),
+        Some(text) => lang::parse(&text, view)
+            .map(Some)
+            .map_err(|e| e.to_string()),
     };
     let nodes = probe.body.as_deref().unwrap_or_default();
     let (_, nodes) = body::strip_silent(nodes);
@@ -103,14 +161,80 @@ fn parse(probe: &Probe, names: &dyn Resolver, view: &View<'_>) -> Parsed {
         condition,
         body,
         continues: continues(probe, names),
+        shown: recorded(probe, &place, view),
+        place,
     }
 }
 
-fn make(
-    probe: &Probe,
-    parsed: Parsed,
+/// What decides how a probe runs at one place, beside its text.
+struct Place<'a> {
+    /// A function's first instruction.
     entry: bool,
+    /// A way out of a function.
+    out: Option<&'a returns::WayOut>,
     strict: bool,
+    always_continues: bool,
+}
+
+fn make(place: &Place<'_>, parsed: Parsed, view: &View<'_>, sharing: &mut Sharing<'_>) -> Plan {
+    let Some(out) = place.out else {
+        return make_at(place, None, parsed, view, sharing);
+    };
+    let kept = keep(out, &parsed, view, sharing);
+    let (entries, at_entry) = kept.clone().unwrap_or_default();
+    let compiled = compile::Out {
+        kind: out.kind,
+        function: out.function.entry,
+        parts: &out.function.parts,
+        entries: match &kept {
+            Ok(_) => Ok(&entries),
+            Err(why) => Err(*why),
+        },
+    };
+    Plan {
+        at_entry,
+        returns: Returns {
+            way: out.way(),
+            entries: entries.as_slice().into(),
+        },
+        ..make_at(place, Some(compiled), parsed, view, sharing)
+    }
+}
+
+/// The expressions of `$_entry` that can be kept, and the programs that keep them.
+fn keep(
+    out: &returns::WayOut,
+    parsed: &Parsed,
+    view: &View<'_>,
+    sharing: &mut Sharing<'_>,
+) -> Result<(Vec<Expr>, Vec<Program>), Unavailable> {
+    let condition = parsed.condition.as_ref().ok().and_then(Option::as_ref);
+    let commands = parsed.whole();
+    let (mut kept, mut programs) = (Vec::new(), Vec::new());
+    for expr in body::entries(condition, &commands) {
+        if out.function.starts_again {
+            return Err(Unavailable::EntryInLoop);
+        }
+        kept.push(expr);
+        let source = compile::Out {
+            kind: out.kind,
+            function: out.function.entry,
+            parts: &out.function.parts,
+            entries: Ok(&kept),
+        };
+        match compile::compile_entry(kept.len() - 1, source, view, sharing) {
+            Ok(program) if !program.capabilities.writes => programs.push(program),
+            // The program says at the return that it was not kept.
+            _ => drop(kept.pop()),
+        }
+    }
+    Ok((kept, programs))
+}
+
+fn make_at(
+    place: &Place<'_>,
+    out: Option<compile::Out<'_>>,
+    parsed: Parsed,
     view: &View<'_>,
     sharing: &mut Sharing<'_>,
 ) -> Plan {
@@ -125,42 +249,44 @@ fn make(
             return stopping(parsed, Some(error));
         }
     };
+    let whole = parsed.whole();
+    let source = |body, continues| Source {
+        condition,
+        body,
+        continues,
+        entry: place.entry,
+        out,
+    };
     let mut asks = None;
     if parsed.continues {
         let compiled = match &parsed.body {
-            Ok(_) if strict => Err("compat is strict".into()),
+            Ok(_) if place.strict => Err("compat is strict".into()),
             Err(error) => Err(error.clone()),
-            Ok(commands) => {
-                let source = Source {
-                    condition,
-                    body: commands,
-                    continues: probe.origin == Origin::Trace,
-                    entry,
-                };
+            Ok(_) => parsed.shown.clone().and_then(|shown| {
+                let source = source(&whole, place.always_continues);
                 let compiled = compile::compile(&source, view, sharing);
-                compiled.map_err(|why| why.to_string()).and_then(allowed)
-            }
+                let compiled = compiled.map_err(|why| why.to_string()).and_then(allowed);
+                compiled.map(|program| (program, shown))
+            }),
         };
         match compiled {
-            Ok(program) => {
+            Ok((program, shown)) => {
                 return Plan {
                     program,
                     then: Then::Continue,
                     condition_compiled: true,
                     asks: None,
                     commands: parsed.body.unwrap_or_default().into(),
+                    place: parsed.place,
+                    shown: shown.into(),
+                    at_entry: Vec::new(),
+                    returns: Returns::default(),
                 };
             }
             Err(why) => asks = Some(why),
         }
     }
-    let source = Source {
-        condition,
-        body: &[],
-        continues: true,
-        entry,
-    };
-    let compiled = compile::compile(&source, view, sharing);
+    let compiled = compile::compile(&source(&[], true), view, sharing);
     match compiled.map_err(|why| why.to_string()).and_then(allowed) {
         Ok(program) => Plan {
             program,
@@ -193,14 +319,27 @@ struct Parsed {
     body: Result<Vec<Command>, String>,
     /// The body ends in `continue`, or the probe always does.
     continues: bool,
+    /// The place of a named probe.
+    place: named::Place,
+    /// What is to be recorded of what is known there.
+    shown: Result<Vec<Shown>, String>,
+}
+
+impl Parsed {
+    /// All that is run at a hit.
+    fn whole(&self) -> Vec<Command> {
+        let mut commands = reading(self.shown.as_deref().unwrap_or_default());
+        commands.extend_from_slice(self.body.as_deref().unwrap_or_default());
+        commands
+    }
 }
 
 impl Session {
     /// Decides how a probe runs at an address of a target.
-    pub fn plan(&mut self, index: usize, probe: &Probe, address: u64) -> Plan {
+    pub fn plan(&mut self, index: usize, probe: &Probe, location: &Location) -> Plan {
         let mut variables = self.variables.clone();
         let plan = self.about(index, |session| {
-            session.plan_over(index, probe, address, None, &mut variables)
+            session.plan_over(index, probe, location, None, &mut variables)
         });
         self.variables = variables;
         plan
@@ -211,7 +350,7 @@ impl Session {
         &mut self,
         index: usize,
         probe: &Probe,
-        address: u64,
+        location: &Location,
         counters: Option<&Counters>,
         variables: &mut Variables,
     ) -> Plan {
@@ -220,13 +359,19 @@ impl Session {
             None => self.program.as_ref(),
         };
         let entry = images.is_some_and(|images| {
-            let symbol = images.symbol_at(address);
+            let symbol = images.symbol_at(location.address);
             symbol.is_none_or(|(_, offset)| offset == 0)
         });
-        let strict = self.settings.strict;
+        let place = Place {
+            entry,
+            out: location.out.as_ref(),
+            strict: self.settings.strict,
+            always_continues: probe.origin == Origin::Trace,
+        };
         let names = self.names;
-        self.with_view(|view, _| {
-            let parsed = parse(probe, names, view);
+        let known = named::Place::of(location);
+        let mut decide = |view: &mut View<'_>| {
+            let parsed = parse(probe, names, view, known.clone());
             let keeper = view.keeper.as_ref().map(RefCell::borrow);
             let own = keeper.as_ref().map(|keeper| keeper.counters());
             let Some(counters) = own.or(counters) else {
@@ -236,7 +381,10 @@ impl Session {
                 variables,
                 counters,
             };
-            make(probe, parsed, entry, strict, view, &mut sharing)
+            make(&place, parsed, view, &mut sharing)
+        };
+        self.naming(known.clone(), |session| {
+            session.with_view(|view, _| decide(view))
         })
     }
 
@@ -258,22 +406,28 @@ impl Session {
                     index + 1
                 ));
             }
-            out.push_str(&self.listing(probe, location.address)?);
+            out.push_str(&self.listing(probe, location)?);
         }
         Ok(out)
     }
 
-    fn listing(&mut self, probe: &Probe, address: u64) -> Result<String, Error> {
+    fn listing(&mut self, probe: &Probe, location: &Location) -> Result<String, Error> {
         // What is only shown takes no variable's place.
         let mut variables = self.variables.clone();
         let scratch = match &self.keeper {
             Some(_) => None,
             None => Some(Counters::create().map_err(|e| Error::new(e.to_string()))?),
         };
-        let plan = self.plan_over(0, probe, address, scratch.as_ref(), &mut variables);
-        let mut out = plan.program.to_string();
+        let plan = self.plan_over(0, probe, location, scratch.as_ref(), &mut variables);
+        let mut out = String::new();
+        if let (Some(way), [_, ..]) = (&location.out, plan.at_entry.as_slice()) {
+            out.push_str(&format!("at the entry, {:#x}:\n", way.function.entry));
+            out.extend(plan.at_entry.iter().map(Program::to_string));
+            out.push_str("at the way out:\n");
+        }
+        out.push_str(&plan.program.to_string());
         out.push_str(match plan.then {
-            Then::Continue => "then the program goes on\n",
+            Then::Continue | Then::Nothing => "then the program goes on\n",
             Then::Stop => "then the thread stops\n",
         });
         if let Some(why) = &plan.asks {

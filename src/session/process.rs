@@ -1,90 +1,10 @@
 //! Finding a process and saying why it cannot be traced, from `/proc`.
 
 use std::fs;
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::engine::protocol::Failure;
 use crate::error::{Error, fail};
-
-/// The process that `text` means: digits are an id, `/REGEX/` is looked for in the command line,
-/// anything else is the exact file name of the executable or of `argv[0]`.
-pub fn find(text: &str) -> Result<i32, Error> {
-    if !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()) {
-        return match text.parse() {
-            Ok(pid) if pid > 0 => Ok(pid),
-            _ => fail!("{text} is no process id."),
-        };
-    }
-    let regex = match text.strip_prefix('/').and_then(|t| t.strip_suffix('/')) {
-        Some(pattern) if !pattern.is_empty() => Some(
-            regex::bytes::Regex::new(pattern)
-                .map_err(|error| Error::new(format!("{text} is no regular expression: {error}")))?,
-        ),
-        _ => None,
-    };
-    let own = std::process::id() as i32;
-    let mut found: Vec<(i32, String)> = Vec::new();
-    for pid in processes().filter(|pid| *pid != own) {
-        let Ok(line) = fs::read(format!("/proc/{pid}/cmdline")) else {
-            continue;
-        };
-        let fits = match &regex {
-            Some(regex) => !line.is_empty() && regex.is_match(&shown(&line)),
-            None => is_named(pid, &line, text),
-        };
-        if fits {
-            found.push((pid, String::from_utf8_lossy(&shown(&line)).into_owned()));
-        }
-    }
-    match found.as_slice() {
-        [(pid, _)] => Ok(*pid),
-        [] => fail!(
-            "No process is named {text}: give its id, the exact name of its program, or /REGEX/ for its command line."
-        ),
-        many => {
-            let list: Vec<String> = many
-                .iter()
-                .map(|(pid, line)| format!("  {pid}  {}", line.trim_end()))
-                .collect();
-            fail!(
-                "{text} means {} processes; give the id of one:\n{}",
-                many.len(),
-                list.join("\n")
-            )
-        }
-    }
-}
-
-fn processes() -> impl Iterator<Item = i32> {
-    fs::read_dir("/proc")
-        .into_iter()
-        .flatten()
-        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
-}
-
-/// The command line with blanks where the kernel has zeros.
-fn shown(line: &[u8]) -> Vec<u8> {
-    let end = line.iter().rposition(|b| *b != 0).map_or(0, |at| at + 1);
-    line[..end]
-        .iter()
-        .map(|b| if *b == 0 { b' ' } else { *b })
-        .collect()
-}
-
-fn is_named(pid: i32, line: &[u8], name: &str) -> bool {
-    let argv0 = line.split(|b| *b == 0).next().unwrap_or_default();
-    let base = argv0.rsplit(|b| *b == b'/').next().unwrap_or_default();
-    if base == name.as_bytes() {
-        return true;
-    }
-    executable(pid).is_some_and(|path| {
-        let bytes = path.as_os_str().as_bytes();
-        let bytes = bytes.strip_suffix(b" (deleted)").unwrap_or(bytes);
-        bytes.rsplit(|b| *b == b'/').next() == Some(name.as_bytes())
-    })
-}
 
 /// The file that a process runs.
 pub fn executable(pid: i32) -> Option<PathBuf> {
@@ -108,6 +28,12 @@ fn status(pid: i32, name: &str) -> Option<String> {
 /// Whether a process is gone, but for its parent.
 pub fn has_ended(pid: i32) -> bool {
     status(pid, "State").is_none_or(|state| state.starts_with(['Z', 'X']))
+}
+
+/// Whether the thread's returns are checked by the processor (`/proc/PID/status`,
+/// "x86_Thread_features").
+pub fn has_shadow_stack(tid: i32) -> bool {
+    status(tid, "x86_Thread_features").is_some_and(|features| features.contains("shstk"))
 }
 
 /// Whether a signal for the process waits to be taken by one of its threads.
@@ -142,7 +68,11 @@ pub fn explain_attach(pid: i32, failure: &Failure) -> Error {
             "ptrace: No such process. (There is no process {pid}.)"
         )),
         libc::EPERM | libc::EACCES => {
-            Error::new(format!("ptrace: Operation not permitted.\n{}", reason(pid)))
+            let why = crate::doctor::why_refused(pid);
+            Error::new(format!(
+                "ptrace: Operation not permitted.\n{}: {}.",
+                why.seen, why.cure
+            ))
         }
         errno => Error::new(format!(
             "Cannot attach to process {pid}: {}.",
@@ -151,58 +81,9 @@ pub fn explain_attach(pid: i32, failure: &Failure) -> Error {
     }
 }
 
-fn reason(pid: i32) -> String {
-    if let Some(tracer) = status(pid, "TracerPid").filter(|t| t != "0") {
-        let name = tracer
-            .parse()
-            .map(|t| thread_name(t, t))
-            .unwrap_or_default();
-        return format!(
-            "Process {pid} is traced by process {tracer} ({name}) already, and only one can: end that one first."
-        );
-    }
-    if status(pid, "Kthread").is_some_and(|k| k == "1") || pid == 2 {
-        return format!("Process {pid} is a thread of the kernel; it has no program to look at.");
-    }
-    let owner = fs::metadata(format!("/proc/{pid}")).map(|m| m.uid()).ok();
-    let own = nix::unistd::geteuid().as_raw();
-    if let Some(owner) = owner
-        && owner != own
-        && own != 0
-    {
-        return format!(
-            "Process {pid} belongs to user {owner} and you are user {own}: run trapline as that user or as root (CAP_SYS_PTRACE)."
-        );
-    }
-    let scope = fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope");
-    match scope.as_deref().map(str::trim) {
-        Ok("1") => "/proc/sys/kernel/yama/ptrace_scope is 1: only a parent may trace. Launch the program with trapline, or run as root, or `sudo sysctl kernel.yama.ptrace_scope=0'.".into(),
-        Ok("2") => "/proc/sys/kernel/yama/ptrace_scope is 2: only root (CAP_SYS_PTRACE) may trace. Run as root, or `sudo sysctl kernel.yama.ptrace_scope=0'.".into(),
-        Ok("3") => "/proc/sys/kernel/yama/ptrace_scope is 3: nobody may trace until the next boot.".into(),
-        _ => format!(
-            "Process {pid} runs with more rights than you have (set-uid, capabilities, another namespace, or not dumpable), or this container lacks CAP_SYS_PTRACE: run trapline as root with that capability."
-        ),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn digits_are_an_id_and_nothing_else_is() {
-        assert_eq!(find("12"), Ok(12));
-        assert!(find("0").is_err());
-        assert!(find("99999999999").is_err());
-        let error = find("no-such-program-here").unwrap_err().message;
-        assert!(error.starts_with("No process is named no-such-program-here"));
-        assert!(
-            find("/(/")
-                .unwrap_err()
-                .message
-                .contains("no regular expression")
-        );
-    }
 
     #[test]
     fn a_refused_attach_names_the_cause() {

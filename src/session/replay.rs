@@ -1,19 +1,21 @@
 //! Showing a hit from its record: the body runs again over what was collected.
 
 use std::cell::RefCell;
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use super::Session;
 use super::breakpoint::{Disposition, Origin};
+use super::messages::Known;
+use super::plan::{PIECES, Plan, Returns};
 use super::view::{Names, Snapshot, Source, View};
-use crate::arch::{self, Registers};
+use crate::arch::{self, ExitKind, Registers};
 use crate::engine::protocol::Tid;
 use crate::lang::statement::{Command, Context, Flow, run_body};
 use crate::probe::program::Fault;
+use crate::record::shared::ProbeCounters;
 use crate::record::wire::{Header, Record};
-use crate::record::{Hit, HitFault, ProbeSummary, Summary, clock, json, text};
+use crate::record::{Calls, Hit, HitFault, ProbeSummary, Summary, clock, json, text};
 
 /// How hits are shown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -53,7 +55,16 @@ impl Session {
             return;
         }
         self.limit = self.limit.map(|left| left - 1);
-        let commands = self.commands_at(index, record, number);
+        let bodiless = probe.body.is_none();
+        let (commands, returns, known) = match self.plan_at(index, record, number) {
+            Some(plan) => {
+                let (place, shown) = (plan.place.clone(), plan.shown.clone());
+                let (commands, returns) = (plan.commands.clone(), plan.returns.clone());
+                let known = self.known_in(index, record, &place, &shown, &returns);
+                (commands, returns, known)
+            }
+            None => Default::default(),
+        };
         if self.show == Show::Gdb {
             self.announce_from_record(index, record);
             self.switching(index, Tid(header.tid));
@@ -61,18 +72,20 @@ impl Session {
                 self.print_banner(index, number, record);
             }
             if origin == Origin::Trace {
-                let hit = self.hit(index, number, record, Vec::new(), None, &commands);
+                let mut hit = self.hit(index, number, record, Vec::new(), None, &commands);
+                known.tell(bodiless, &mut hit);
                 let line = text::line(&hit, header.mono_ns as i64, text::PLAIN);
                 self.output.print(&format!("{line}\n"));
             }
-            let (out, fault) = self.run_recorded(index, record, &commands);
+            let (out, fault) = self.run_recorded(index, record, &commands, returns);
             self.output.print_bytes(&out);
             if let Some(fault) = fault {
                 self.output.print(&format!("{}\n", fault.message));
             }
         } else {
-            let (out, fault) = self.run_recorded(index, record, &commands);
-            let hit = self.hit(index, number, record, out, fault, &commands);
+            let (out, fault) = self.run_recorded(index, record, &commands, returns);
+            let mut hit = self.hit(index, number, record, out, fault, &commands);
+            known.tell(bodiless, &mut hit);
             self.print_hit(&hit);
         }
         if temporary {
@@ -90,7 +103,7 @@ impl Session {
 
     /// The record of a hit that the front was asked about, made before its body runs: the
     /// registers are those of the thread. `None` where no line is shown.
-    pub fn asked_record(&mut self, tid: Tid, number: u32) -> Option<Record> {
+    pub fn asked_record(&mut self, tid: Tid, number: u32) -> Option<(Record, Known)> {
         if self.show == Show::Gdb && self.is_break(number) {
             return None;
         }
@@ -109,16 +122,17 @@ impl Session {
             fault: None,
             registers: *registers,
         };
-        Some(Record {
+        let record = Record {
             header,
             segments: Vec::new(),
-        })
+        };
+        Some((record, self.known_now(tid, number)))
     }
 
     /// Shows such a hit, with what its body printed and what ended it.
     pub fn show_asked(
         &mut self,
-        record: &Record,
+        (record, known): (Record, Known),
         number: u32,
         out: Vec<u8>,
         error: Option<String>,
@@ -131,11 +145,12 @@ impl Session {
             command: None,
             message,
         });
-        let mut hit = self.hit(self.current, number, record, out, fault, &[]);
+        let mut hit = self.hit(self.current, number, &record, out, fault, &[]);
         let bodiless = self.probes.get(number).is_some_and(|p| p.body.is_none());
         if !bodiless {
             hit.args.clear();
         }
+        known.tell(bodiless, &mut hit);
         self.print_hit(&hit);
     }
 
@@ -175,19 +190,16 @@ impl Session {
         }
     }
 
-    /// The parsed body that a site runs for a probe.
-    fn commands_at(&self, index: usize, record: &Record, number: u32) -> Arc<[Command]> {
-        let Some(target) = self.targets.get(index) else {
-            return Arc::default();
-        };
+    /// How a site runs a probe.
+    fn plan_at(&self, index: usize, record: &Record, number: u32) -> Option<&Plan> {
+        let target = self.targets.get(index)?;
         let id = record.header.site;
         let site = target.sites.get(&record.header.registers.pc());
         site.filter(|site| site.id.0 == id)
             // A program that was executed since then has other sites.
             .or_else(|| target.sites.values().find(|site| site.id.0 == id))
             .and_then(|site| site.probes.iter().find(|(n, _)| *n == number))
-            .map(|(_, plan)| plan.commands.clone())
-            .unwrap_or_default()
+            .map(|(_, plan)| plan)
     }
 
     /// `[New Thread …]` for a thread that a record shows first.
@@ -212,8 +224,18 @@ impl Session {
         index: usize,
         record: &Record,
         commands: &[Command],
+        returns: Returns,
     ) -> (Vec<u8>, Option<HitFault>) {
         let mut out = Vec::new();
+        if let Some(fault) = &record.header.fault
+            && record.header.command == PIECES
+        {
+            let fault = HitFault {
+                command: None,
+                message: fault_text(fault),
+            };
+            return (out, Some(fault));
+        }
         let Some(target) = self.targets.get(index) else {
             return (out, None);
         };
@@ -224,7 +246,9 @@ impl Session {
             variables: &mut self.variables,
             keeper: self.keeper.as_mut().map(RefCell::new),
             registers: Some(record.header.registers),
+            returns: vec![(record.header.probe, returns)],
             read_only: self.read_only,
+            reading: None,
         };
         let mut context = Context {
             scope: &mut view,
@@ -264,14 +288,25 @@ impl Session {
         let site = header.registers.pc();
         self.targets[index].threads.add(Tid(header.tid));
         let comm = self.comm(index, Tid(header.tid));
-        let function = self.targets[index]
-            .images
-            .symbol_at(site)
-            .map(|(name, offset)| match offset {
-                0 => name,
-                _ => format!("{name}+{offset}"),
-            })
-            .unwrap_or_default();
+        let way_out = self
+            .probes
+            .get(number)
+            .and_then(|probe| Session::out_at(probe, site));
+        let function = match &way_out {
+            Some(out) => out.function.name.clone(),
+            None => self.targets[index]
+                .images
+                .symbol_at(site)
+                .map(|(name, offset)| match offset {
+                    0 => name,
+                    _ => format!("{name}+{offset}"),
+                })
+                .unwrap_or_default(),
+        };
+        let retval = way_out.map(|out| {
+            let value = header.registers.get(arch::RETURN_VALUE);
+            (out.kind == ExitKind::Return).then(|| format!("{value:#x}"))
+        });
         Hit {
             mono_ns: header.mono_ns,
             wall_ns: header.wall_ns,
@@ -282,7 +317,8 @@ impl Session {
             probe: number,
             site,
             function,
-            args: if commands.is_empty() {
+            msg: None,
+            args: if commands.is_empty() && retval.is_none() {
                 arguments(&header.registers)
             } else {
                 Vec::new()
@@ -291,6 +327,7 @@ impl Session {
                 .lines()
                 .map(String::from)
                 .collect(),
+            retval,
             fault,
         }
     }
@@ -363,6 +400,8 @@ impl Session {
                     drops,
                     faults: place.faults.load(Ordering::Relaxed),
                     ns_per_hit: cost.checked_div(hits),
+                    calls: calls(place),
+                    undecided: place.undecided.load(Ordering::Relaxed),
                 }
             })
             .collect();
@@ -385,6 +424,19 @@ impl Session {
     }
 }
 
+/// What came of the calls whose beginnings were looked at; `None` if none was.
+fn calls(place: &ProbeCounters) -> Option<Calls> {
+    let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+    let calls = Calls {
+        entries: count(&place.entries),
+        returns: count(&place.returns),
+        dropped: count(&place.dropped),
+        evicted: count(&place.evicted),
+        unknown: count(&place.unknown),
+    };
+    (calls != Calls::default()).then_some(calls)
+}
+
 /// `arg1=0x…` of the integer arguments in registers.
 fn arguments(registers: &Registers) -> Vec<(String, String)> {
     (1..=ARGUMENTS)
@@ -403,6 +455,7 @@ pub fn fault_text(fault: &Fault) -> String {
     match fault {
         Fault::Memory(address) => format!("Cannot access memory at address {address:#x}"),
         Fault::DivisionByZero => "Division by zero".into(),
+        Fault::Unavailable(what) => what.to_string(),
     }
 }
 
@@ -424,10 +477,41 @@ pub fn summary_lines(summary: &Summary) -> Vec<String> {
         if probe.faults > 0 {
             line.push_str(&format!(", {} faults", probe.faults));
         }
+        if probe.undecided > 0 {
+            line.push_str(&format!(
+                ", {} passes without a value that the condition needs",
+                probe.undecided
+            ));
+        }
         if let Some(ns) = probe.ns_per_hit {
             line.push_str(&format!(", {:.1} us a hit", ns as f64 / 1e3));
         }
         lines.push(line);
+        lines.extend(probe.calls.as_ref().map(calls_line));
     }
     lines
+}
+
+/// `entries`, and what became of them.
+fn calls_line(calls: &Calls) -> String {
+    let mut line = format!("    {} entries: {} returned", calls.entries, calls.returns);
+    for (count, what) in [
+        (
+            calls.dropped,
+            "left by an exception, a longjmp or the thread's end",
+        ),
+        (calls.evicted, "forgotten (too many at one time)"),
+        (calls.open(), "still inside"),
+    ] {
+        if count > 0 {
+            line.push_str(&format!(", {count} {what}"));
+        }
+    }
+    if calls.unknown > 0 {
+        line.push_str(&format!(
+            "; {} more returned that had begun before",
+            calls.unknown
+        ));
+    }
+    line
 }

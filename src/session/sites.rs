@@ -10,11 +10,12 @@ use super::breakpoint::{Disposition, Location, Origin, Probe};
 use super::images::{Images, Unresolved};
 use super::plan::Plan;
 use super::view::Names;
-use super::{Session, engine_error, process};
+use super::{Session, engine_error, process, returns};
 use crate::engine::client::{EngineError, Keeper};
-use crate::engine::protocol::{Failure, SiteId, SiteProbe, SiteSpec};
+use crate::engine::protocol::{Failure, SiteId, SiteProbe, SiteSpec, Then};
 use crate::error::{Error, fail};
 use crate::lang;
+use crate::probe::program::Program;
 
 /// One site of one target.
 pub struct Site {
@@ -28,13 +29,35 @@ pub struct Site {
     pub lost: bool,
 }
 
+/// What is to be at one address.
+#[derive(Default)]
+struct Wanted {
+    /// By probe; what only keeps something for its return comes before its own program.
+    programs: Vec<((u32, bool), SiteProbe)>,
+    plans: Vec<(u32, Plan)>,
+}
+
 /// The place in the counters that stands for the front's own site in the dynamic linker.
 pub const INTERNAL: u16 = (crate::record::shared::PROBES - 1) as u16;
 
+/// So often sites are made anew because libraries went away meanwhile.
+const ATTEMPTS: usize = 8;
+
 impl Session {
-    /// Where a location is, in the first target or in the program's file.
+    /// Where a location is, in the first target that has it or in the program's file; if none has,
+    /// what the first one says.
     pub fn locate(&mut self, spec: &str, origin: Origin) -> Result<Vec<Location>, Unresolved> {
-        self.locate_in(0, spec, origin)
+        let first = self.locate_in(0, spec, origin);
+        if !matches!(first, Err(Unresolved::NotFound { .. })) {
+            return first;
+        }
+        for target in 1..self.targets.len() {
+            let found = self.locate_in(target, spec, origin);
+            if found.is_ok() {
+                return found;
+            }
+        }
+        first
     }
 
     fn locate_in(
@@ -43,6 +66,10 @@ impl Session {
         spec: &str,
         origin: Origin,
     ) -> Result<Vec<Location>, Unresolved> {
+        let (spec, returns) = returns::strip(spec);
+        if let Some(named) = self.named.get(spec) {
+            return self.locate_named(target, &named, returns);
+        }
         let addresses = match spec.strip_prefix('*') {
             Some(expression) => vec![self.exact_address(target, expression)?],
             None => {
@@ -53,9 +80,17 @@ impl Session {
                         imported: false,
                     });
                 };
-                images.locate(spec, origin == Origin::Break)?
+                let behind_prologue = origin == Origin::Break && !returns;
+                let found = images.locate(spec, behind_prologue);
+                found.map_err(|error| match self.named.instead_of(spec) {
+                    Some(message) => Unresolved::Bad(Error::new(message)),
+                    None => error,
+                })?
             }
         };
+        if returns {
+            return self.ways_out(target, addresses);
+        }
         let Some(images) = self.images_of(target) else {
             return Ok(addresses.iter().map(|a| location(*a, None)).collect());
         };
@@ -65,7 +100,7 @@ impl Session {
             .collect())
     }
 
-    fn images_of(&self, target: usize) -> Option<&Images> {
+    pub(super) fn images_of(&self, target: usize) -> Option<&Images> {
         self.targets
             .get(target)
             .map(|t| &t.images)
@@ -136,10 +171,16 @@ impl Session {
         if !self.stale {
             return Ok(());
         }
-        self.stale = false;
         let mut failed = Vec::new();
-        for index in 0..self.targets.len() {
-            self.sync_target(index, &mut failed)?;
+        for _ in 0..ATTEMPTS {
+            self.stale = false;
+            failed.clear();
+            for index in 0..self.targets.len() {
+                self.sync_target(index, &mut failed)?;
+            }
+            if !self.stale {
+                break;
+            }
         }
         if failed.is_empty() {
             return Ok(());
@@ -159,40 +200,22 @@ impl Session {
     }
 
     fn sync_target(&mut self, index: usize, failed: &mut Vec<String>) -> Result<(), Error> {
-        let wanted = self.wanted(index);
         let id = self.targets[index].id;
         // The program is compiled over the symbols as they are now.
-        let mut specs: BTreeMap<u64, (SiteSpec, Vec<(u32, Plan)>)> = BTreeMap::new();
-        for (address, numbers) in wanted {
-            let mut plans = Vec::new();
-            let mut probes = Vec::new();
-            for number in numbers {
-                let Some(probe) = self.probes.get(number).cloned() else {
-                    continue;
-                };
-                let plan = self.plan(index, &probe, address);
-                probes.push(SiteProbe {
-                    probe: probe.place,
-                    program: plan.program.clone(),
-                    then: plan.then,
-                });
-                plans.push((number, plan));
+        let mut wanted: BTreeMap<u64, Wanted> = BTreeMap::new();
+        for probes in self.wanted(index).into_values() {
+            for (number, location) in probes {
+                self.want(index, number, &location, &mut wanted);
             }
-            let target = &mut self.targets[index];
-            let site = match target.sites.get(&address) {
-                Some(site) => site.id,
-                None => {
-                    target.next_site += 1;
-                    SiteId(target.next_site)
-                }
-            };
-            let spec = SiteSpec {
-                id: site,
-                address,
-                code: target.images.code(address),
-                probes,
-            };
-            specs.insert(address, (spec, plans));
+        }
+        let mut specs: BTreeMap<u64, (SiteSpec, Vec<(u32, Plan)>)> = BTreeMap::new();
+        for (address, wanted) in wanted {
+            specs.insert(address, self.spec(index, address, wanted));
+        }
+        let watch = self.targets[index].watch.as_ref().map(|w| w.address);
+        if let Some(address) = watch.filter(|address| !specs.contains_key(address)) {
+            let spec = self.site_spec(index, address, Vec::new());
+            specs.insert(address, (spec, Vec::new()));
         }
         let old: Vec<(u64, SiteId, bool)> = self.targets[index]
             .sites
@@ -200,11 +223,12 @@ impl Session {
             .map(|(address, site)| (*address, site.id, site.armed.is_some()))
             .collect();
         for (address, site, armed) in old {
-            let internal = self.targets[index].internal == Some(address);
-            if !specs.contains_key(&address) && !internal {
+            if !specs.contains_key(&address) {
+                let modules = &self.targets[index].images.modules;
+                let gone = modules.module_at(address).is_none();
                 if armed {
                     // A site that is gone already is as good as taken out.
-                    let _ = self.keeper()?.disarm(id, site);
+                    let _ = self.keeper()?.disarm(id, site, gone);
                 }
                 self.targets[index].sites.remove(&address);
             }
@@ -215,7 +239,84 @@ impl Session {
         Ok(())
     }
 
-    fn arm(
+    /// Adds what a probe runs at an address, and what it keeps at the entry of the function that is
+    /// left there.
+    fn want(
+        &mut self,
+        index: usize,
+        number: u32,
+        location: &Location,
+        wanted: &mut BTreeMap<u64, Wanted>,
+    ) {
+        let Some(probe) = self.probes.get(number).cloned() else {
+            return;
+        };
+        let (address, out) = (location.address, location.out.as_ref());
+        let plan = self.plan(index, &probe, location);
+        let run = |program: &Program, then| SiteProbe {
+            probe: probe.place,
+            program: program.clone(),
+            then,
+        };
+        if let Some(out) = out.filter(|_| !plan.at_entry.is_empty()) {
+            let entry = wanted.entry(out.function.entry).or_default();
+            // The function's other ways out want the same.
+            if !entry.programs.iter().any(|(of, _)| *of == (number, false)) {
+                let kept = plan.at_entry.iter();
+                let kept = kept.map(|program| ((number, false), run(program, Then::Nothing)));
+                entry.programs.extend(kept);
+            }
+        }
+        let here = wanted.entry(address).or_default();
+        here.programs
+            .push(((number, true), run(&plan.program, plan.then)));
+        here.plans.push((number, plan));
+    }
+
+    /// What the keeper is to hold at an address, and how each probe runs there.
+    fn spec(
+        &mut self,
+        index: usize,
+        address: u64,
+        mut wanted: Wanted,
+    ) -> (SiteSpec, Vec<(u32, Plan)>) {
+        wanted.programs.sort_by_key(|(order, _)| *order);
+        let probes = wanted.programs.into_iter().map(|(_, probe)| probe);
+        (
+            self.site_spec(index, address, probes.collect()),
+            wanted.plans,
+        )
+    }
+
+    /// What the keeper is to hold at an address; the front's own probe is the first one there.
+    pub(super) fn site_spec(
+        &mut self,
+        index: usize,
+        address: u64,
+        mut probes: Vec<SiteProbe>,
+    ) -> SiteSpec {
+        let target = &mut self.targets[index];
+        let id = match target.sites.get(&address) {
+            Some(site) => site.id,
+            None => {
+                target.next_site += 1;
+                SiteId(target.next_site)
+            }
+        };
+        let watch = target.watch.as_ref().filter(|w| w.address == address);
+        if let Some(watch) = watch {
+            probes.insert(0, watch.probe());
+        }
+        SiteSpec {
+            id,
+            address,
+            code: target.images.code(address),
+            by_hand: watch.is_some_and(|watch| watch.by_hand),
+            probes,
+        }
+    }
+
+    pub(super) fn arm(
         &mut self,
         index: usize,
         address: u64,
@@ -237,11 +338,17 @@ impl Session {
             Ok(()) => Some(spec.clone()),
             // It has ended meanwhile, which an event tells.
             Err(error) if is_gone(&error) || process::has_ended(self.targets[index].pid) => None,
+            // The linker is about to tell that the library is gone.
+            Err(_) if self.is_unmapped(index, address) => None,
             Err(error) => {
                 let numbers: Vec<String> = plans.iter().map(|(n, _)| n.to_string()).collect();
+                let at = match numbers.is_empty() {
+                    true => format!("{address:#x}"),
+                    false => numbers.join(", "),
+                };
                 failed.push(format!(
                     "Cannot insert breakpoint {}.\n{}",
-                    numbers.join(", "),
+                    at,
                     engine_error(&error)
                 ));
                 None
@@ -261,9 +368,17 @@ impl Session {
         Ok(())
     }
 
+    /// True if the code at an address was unmapped since the probes were found there; then they are
+    /// found again.
+    fn is_unmapped(&mut self, index: usize, address: u64) -> bool {
+        let read = self.libraries_changed(index).is_ok();
+        let modules = &self.targets[index].images.modules;
+        read && modules.module_at(address).is_none()
+    }
+
     /// Which probes are at which address of a target.
-    fn wanted(&mut self, index: usize) -> BTreeMap<u64, Vec<u32>> {
-        let mut wanted: BTreeMap<u64, Vec<u32>> = BTreeMap::new();
+    fn wanted(&mut self, index: usize) -> BTreeMap<u64, Vec<(u32, Location)>> {
+        let mut wanted: BTreeMap<u64, Vec<(u32, Location)>> = BTreeMap::new();
         let probes: Vec<Probe> = self.probes.iter().filter(|p| p.enabled).cloned().collect();
         for probe in probes {
             let locations = if self.targets.len() == 1 {
@@ -274,8 +389,8 @@ impl Session {
             };
             for location in locations.iter().filter(|l| l.enabled) {
                 let numbers = wanted.entry(location.address).or_default();
-                if !numbers.contains(&probe.number) {
-                    numbers.push(probe.number);
+                if !numbers.iter().any(|(number, _)| *number == probe.number) {
+                    numbers.push((probe.number, location.clone()));
                 }
             }
         }
@@ -298,6 +413,12 @@ impl Session {
             place.temporary.store(temporary.into(), Ordering::Relaxed);
             place.enabled.store(probe.enabled.into(), Ordering::Release);
         }
+        Ok(())
+    }
+
+    /// The front's own probe is always on.
+    pub(super) fn sync_watch_counter(&mut self) -> Result<(), Error> {
+        let counters = self.keeper()?.counters();
         counters.probe(INTERNAL).enabled.store(1, Ordering::Release);
         Ok(())
     }
@@ -351,7 +472,7 @@ pub(super) fn store_ignore(keeper: &Keeper, probe: &Probe) {
     place.store(count, Ordering::Relaxed);
 }
 
-fn location(address: u64, images: Option<&Images>) -> Location {
+pub(super) fn location(address: u64, images: Option<&Images>) -> Location {
     let symbol = images
         .and_then(|images| images.symbol_at(address))
         .map(|(name, offset)| match offset {
@@ -362,5 +483,7 @@ fn location(address: u64, images: Option<&Images>) -> Location {
         address,
         symbol,
         enabled: true,
+        pieces: None,
+        out: None,
     }
 }

@@ -3,12 +3,14 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 
+use super::plan::Returns;
 use super::variables::Variables;
 use crate::arch::{Register, Registers};
 use crate::engine::client::Keeper;
 use crate::engine::protocol::{TargetId, Tid};
-use crate::lang::scope::Special;
-use crate::lang::{Scope, ScopeError, Symbol, Unreadable, Value};
+use crate::lang::scope::{Special, Unavailable, WayOut};
+use crate::lang::{Expr, Scope, ScopeError, Symbol, Unreadable, Value};
+use crate::probe::named::Reading;
 use crate::record::wire::{Record, Segment};
 
 /// Names and file contents of what is loaded; addresses are run-time ones where there is a
@@ -56,14 +58,16 @@ pub struct Snapshot<'a> {
 impl<'a> Snapshot<'a> {
     /// The record as it came.
     pub fn new(record: &'a Record, names: &Variables) -> Snapshot<'a> {
+        // The first value that was recorded of a variable counts: the body changes it again itself.
         let variables = record
             .segments
             .iter()
+            .rev()
             .filter_map(|segment| match segment {
                 Segment::Variable { variable, value } => {
                     Some((names.at(*variable)?.0.to_string(), *value))
                 }
-                Segment::Memory { .. } => None,
+                Segment::Memory { .. } | Segment::Entry { .. } => None,
             })
             .collect();
         Snapshot {
@@ -71,6 +75,19 @@ impl<'a> Snapshot<'a> {
             written: Vec::new(),
             variables,
         }
+    }
+
+    fn at_entry(&self, index: u16) -> Result<u64, Unavailable> {
+        let value = self
+            .record
+            .segments
+            .iter()
+            .find_map(|segment| match segment {
+                Segment::Entry { index: of, value } if *of == index => Some(*value),
+                _ => None,
+            });
+        // The fault that ended the program says more.
+        value.ok_or(Unavailable::EntryUnknown)
     }
 
     fn read(&self, address: u64, buf: &mut [u8]) -> Result<(), Unreadable> {
@@ -144,8 +161,12 @@ pub struct View<'a> {
     pub keeper: Option<RefCell<&'a mut Keeper>>,
     /// The thread's registers.
     pub registers: Option<Registers>,
+    /// What the probes there know of a way out of a function, with their places in the counters.
+    pub returns: Vec<(u16, Returns)>,
     /// A process is not to be changed.
     pub read_only: bool,
+    /// What the named probe knows that expressions are about.
+    pub reading: Option<Reading>,
 }
 
 impl View<'_> {
@@ -233,6 +254,10 @@ impl Scope for View<'_> {
         crate::arch::vector_register(name, &area)
     }
 
+    fn piece(&self, name: &str) -> Option<Result<Expr, crate::lang::Error>> {
+        self.reading.as_ref()?.piece(name, self)
+    }
+
     fn symbol(&self, name: &str) -> Option<Symbol> {
         self.names.symbol(name)
     }
@@ -293,6 +318,35 @@ impl Scope for View<'_> {
         self.variables.push_history(value)
     }
 
+    fn way_out(&self) -> WayOut {
+        let ways = self.returns.iter().map(|(_, returns)| returns.way);
+        ways.into_iter()
+            .find(|way| *way != WayOut::None)
+            .unwrap_or_default()
+    }
+
+    fn at_entry(&self, expr: &Expr) -> Result<u64, Unavailable> {
+        if self.way_out() == WayOut::None {
+            return Err(Unavailable::Entry);
+        }
+        let kept = self.returns.iter().find_map(|(probe, returns)| {
+            let index = returns.entries.iter().position(|kept| kept == expr)?;
+            Some((*probe, index as u16))
+        });
+        let (probe, index) = kept.ok_or(Unavailable::EntryNotKept)?;
+        match &self.source {
+            Source::Files => Err(Unavailable::Entry),
+            Source::Record(snapshot) => snapshot.at_entry(index),
+            Source::Live { target, tid, .. } => {
+                let keeper = self.keeper.as_ref().ok_or(Unavailable::Entry)?;
+                let values = keeper.borrow_mut().entry(*target, *tid, probe);
+                let values = values.ok().flatten().ok_or(Unavailable::EntryUnknown)?;
+                let value = values.iter().find(|(of, _)| *of == index);
+                value.map(|(_, v)| *v).ok_or(Unavailable::EntryFault)
+            }
+        }
+    }
+
     fn special(&self, what: Special) -> Option<u64> {
         match &self.source {
             Source::Files => match what {
@@ -334,9 +388,23 @@ mod tests {
     use super::*;
     use crate::record::wire::Header;
 
+    /// `set $n = $n + 1` and then `print $n`: the program recorded both values.
     #[test]
-    fn a_snapshot_joins_its_pieces_and_lays_changes_on_top() {
-        let record = Record {
+    fn a_variable_is_what_the_body_read_first() {
+        let mut names = Variables::default();
+        let counters = crate::record::shared::Counters::create().unwrap();
+        let variable = names
+            .share("n", &crate::lang::Type::int(), &counters)
+            .unwrap();
+        let value = |value| Segment::Variable { variable, value };
+        let mut record = record();
+        record.segments = vec![value(4), value(5)];
+        let snapshot = Snapshot::new(&record, &names);
+        assert_eq!(snapshot.variables.get("n"), Some(&4));
+    }
+
+    fn record() -> Record {
+        Record {
             header: Header {
                 mono_ns: 0,
                 wall_ns: 0,
@@ -350,6 +418,13 @@ mod tests {
                 fault: None,
                 registers: Registers::default(),
             },
+            segments: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_snapshot_joins_its_pieces_and_lays_changes_on_top() {
+        let record = Record {
             segments: vec![
                 Segment::Memory {
                     address: 10,
@@ -362,6 +437,7 @@ mod tests {
                     bytes: vec![3, 4],
                 },
             ],
+            ..record()
         };
         let mut snapshot = Snapshot::new(&record, &Variables::default());
         let mut buf = [0; 4];

@@ -7,6 +7,7 @@ use super::stop::Stopped;
 use super::sys;
 use super::target::{Order, Target, failure};
 use super::thread::{State, Thread};
+use crate::arch::Displaced;
 use crate::engine::protocol::{Answer, Call, Failure, Request, SiteSpec, Tid};
 
 impl Target {
@@ -31,8 +32,10 @@ impl Target {
         let answer = match request {
             Request::Arm { space, .. } if space != self.space => Answer::Failed(Failure::Replaced),
             Request::Arm { site, .. } => self.arm(site),
-            Request::Disarm { site, .. } => done(self.sites.disarm(&self.memory, site)),
-            Request::Resume { tid, signal, .. } => self.let_go_on(tid, signal),
+            Request::Disarm { site, gone, .. } => done(self.sites.disarm(&self.memory, site, gone)),
+            Request::Resume {
+                tid, seen, signal, ..
+            } => self.let_go_on(tid, seen, signal),
             Request::Interrupt { .. } => {
                 self.interrupting = Some(number);
                 self.interrupt_running();
@@ -45,6 +48,13 @@ impl Target {
             Request::SetRegisters { tid, registers, .. } => self.with_held(tid, |stop| {
                 stop.set_registers(&registers).map(|()| Answer::Done)
             }),
+            Request::Entry { tid, probe, .. } => match self.threads.get(&tid.0) {
+                Some(thread) => {
+                    let kept = thread.entries.iter().find(|(of, _)| *of == probe);
+                    Answer::Entry(kept.and_then(|(_, values)| values.clone()))
+                }
+                None => Answer::Failed(Failure::NotStopped),
+            },
             Request::VectorRegisters { tid, .. } => {
                 self.with_held(tid, |stop| sys::xstate(stop.tid()).map(Answer::Bytes))
             }
@@ -60,6 +70,17 @@ impl Target {
     }
 
     fn arm(&mut self, site: SiteSpec) -> Answer {
+        // A call that the tracer does pushes its return address on the ordinary stack only, and
+        // the return would be refused.
+        if Displaced::decode(&site.code, site.address).is_ok_and(|first| first.is_call())
+            && has_shadow_stack(self.pid)
+        {
+            return Answer::Failed(Failure::Instruction {
+                address: site.address,
+                why: "it is a call, and the target's shadow stack (CET) would not know of it"
+                    .into(),
+            });
+        }
         let answer = done(self.sites.arm(&self.memory, site));
         self.crash.pass(Point::Armed);
         answer
@@ -84,8 +105,8 @@ impl Target {
         }
     }
 
-    /// Lets one thread or all of them go on.
-    fn let_go_on(&mut self, tid: Option<Tid>, signal: Option<i32>) -> Answer {
+    /// Lets one thread or all of them go on, but for those whose stop the front has not seen.
+    fn let_go_on(&mut self, tid: Option<Tid>, seen: u64, signal: Option<i32>) -> Answer {
         let all: Vec<i32> = match tid {
             Some(tid) => vec![tid.0],
             None => self.threads.keys().copied().collect(),
@@ -96,7 +117,7 @@ impl Target {
                 continue;
             };
             match std::mem::replace(&mut thread.state, State::Running) {
-                State::Held(held) => {
+                State::Held(held) if held.number <= seen => {
                     any = true;
                     if held.group {
                         let sp = held.stop.registers().map_or(0, |registers| registers.sp());
@@ -143,5 +164,34 @@ fn done(result: Result<(), Failure>) -> Answer {
     match result {
         Ok(()) => Answer::Done,
         Err(failure) => Answer::Failed(failure),
+    }
+}
+
+/// True if a thread runs with CET's shadow stack (`/proc/PID/status`, "x86_Thread_features").
+fn has_shadow_stack(tid: i32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{tid}/status")).unwrap_or_default();
+    lists_shadow_stack(&status)
+}
+
+fn lists_shadow_stack(status: &str) -> bool {
+    status
+        .lines()
+        .find_map(|line| line.strip_prefix("x86_Thread_features:"))
+        .is_some_and(|features| features.split_whitespace().any(|name| name == "shstk"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::lists_shadow_stack;
+
+    #[test]
+    fn the_shadow_stack_is_a_feature_that_is_on() {
+        assert!(lists_shadow_stack(
+            "Pid:\t1\nx86_Thread_features:\tshstk wrss \n"
+        ));
+        assert!(!lists_shadow_stack(
+            "x86_Thread_features:\t\nx86_Thread_features_locked:\tshstk \n"
+        ));
+        assert!(!lists_shadow_stack(""));
     }
 }

@@ -11,6 +11,7 @@ use std::sync::mpsc::Receiver;
 use super::Front;
 use super::crash::{CrashPoint, Point};
 use super::doorbell::Doorbell;
+use super::entries::Entries;
 use super::follow::Follow;
 use super::hit::HitSpace;
 use super::memory::Memory;
@@ -20,7 +21,7 @@ use super::slots::SlotPages;
 use super::stop::{Stop, Stopped};
 use super::sys::{self, Status};
 use super::thread::{Held, State, Thread};
-use crate::arch::{Position, Register, Registers};
+use crate::arch::{INT3, Position, Register, Registers};
 use crate::engine::protocol::{
     AddressSpaceId, Answer, Call, Event, Failure, Reason, Request, SignalPolicy, TargetId, Tid,
 };
@@ -59,8 +60,12 @@ pub struct Target {
     /// puts it back.
     pub(super) trap_action: Option<TrapAction>,
     pub(super) work: HitSpace,
+    /// Calls that are under way, for `$_entry`.
+    pub(super) entries: Entries,
     pub(super) follow: Follow,
     pub(super) crash: CrashPoint,
+    /// How many stops the front was told of.
+    pub(super) stops: u64,
     /// The interrupt that is under way, by its request's number.
     pub(super) interrupting: Option<u32>,
     /// Execs that pass before the program itself runs.
@@ -105,8 +110,10 @@ impl Target {
             signals: parts.signals,
             trap_action: None,
             work: HitSpace::default(),
+            entries: Entries::default(),
             follow: Follow::default(),
             crash: CrashPoint::from_environment(),
+            stops: 0,
             interrupting: None,
             skip_execs: 0,
             ended: false,
@@ -205,10 +212,18 @@ impl Target {
         let at = registers.pc().wrapping_sub(1);
         match self.sites.get(at).map(|site| site.armed) {
             Some(true) => self.hit(stopped, registers, at),
-            // The site was taken out while the trap was on its way.
-            Some(false) if self.is_site_trap(&stopped) => self.back_to(stopped, registers, at),
+            // The site was taken out while the trap was on its way. If there is an int3 all the
+            // same it is the program's own.
+            Some(false) if self.is_site_trap(&stopped) && !self.holds_int3(at) => {
+                self.back_to(stopped, registers, at);
+            }
             _ => self.signal(stopped, libc::SIGTRAP),
         }
+    }
+
+    fn holds_int3(&self, address: u64) -> bool {
+        let mut now = [0];
+        self.memory.read(address, &mut now).is_ok() && now == [INT3]
     }
 
     /// True if the SIGTRAP of a thread behind a site is the int3's. If the thread blocks SIGTRAP
@@ -242,9 +257,14 @@ impl Target {
 
     /// Holds a thread for the front.
     pub(super) fn hold(&mut self, stop: Stopped, signal: i32, pass: Option<u64>, group: bool) {
+        self.hold_as(0, stop, signal, pass, group);
+    }
+
+    fn hold_as(&mut self, number: u64, stop: Stopped, signal: i32, pass: Option<u64>, group: bool) {
         if let Some(thread) = self.threads.get_mut(&stop.tid()) {
             thread.state = State::Held(Held {
                 stop,
+                number,
                 signal,
                 pass,
                 group,
@@ -290,14 +310,17 @@ impl Target {
         let Ok(registers) = stopped.registers() else {
             return;
         };
+        self.stops += 1;
+        let number = self.stops;
         let event = Event::Stopped {
             target: self.id,
             tid: Tid(stopped.tid()),
+            number,
             reason,
             registers: Box::new(registers),
             ring: self.ring.head(),
         };
-        self.hold(stopped, signal, pass, false);
+        self.hold_as(number, stopped, signal, pass, false);
         let memory = matches!(reason, Reason::Exec { .. }).then(|| self.memory.file());
         self.front.event(event, memory);
         self.interrupt_finished();
@@ -373,6 +396,7 @@ impl Target {
     pub(super) fn gone(&mut self, tid: i32, code: Option<i32>, signal: Option<i32>) {
         let known = self.threads.remove(&tid).is_some();
         self.births.remove(&tid);
+        self.entries.thread_ended(tid, &self.counters);
         let target = self.id;
         if tid == self.pid {
             self.ended = true;
