@@ -21,7 +21,7 @@ pub use x86_64::{
     vector_register,
 };
 /// The ways out of a function.
-pub use x86_64::{ExitKind, Target, exits};
+pub use x86_64::{ExitKind, Target, exits, returns};
 /// The general registers as ptrace has them.
 pub use x86_64::{Register, Registers};
 /// What a kernel uprobe costs on an instruction.

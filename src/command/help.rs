@@ -12,15 +12,35 @@ const TOPICS: &[(&str, &str, &[&str])] = &[
         "breakpoints",
         "Where the program is stopped or looked at",
         &[
-            "break", "tbreak", "rbreak", "trace", "dprintf", "commands", "silent", "condition",
-            "ignore", "enable", "disable", "delete", "save",
+            "break",
+            "tbreak",
+            "rbreak",
+            "trace",
+            "dprintf",
+            "commands",
+            "silent",
+            "condition",
+            "ignore",
+            "enable",
+            "disable",
+            "delete",
+            "save",
         ],
     ),
     (
         "data",
         "Looking at values and changing them",
         &[
-            "print", "output", "printf", "call", "x", "hexdump", "echo", "whatis", "set", "display",
+            "print",
+            "output",
+            "printf",
+            "call",
+            "x",
+            "hexdump",
+            "echo",
+            "whatis",
+            "set",
+            "display",
             "undisplay",
         ],
     ),
@@ -28,8 +48,21 @@ const TOPICS: &[(&str, &str, &[&str])] = &[
         "running",
         "Starting, continuing and leaving the program",
         &[
-            "run", "start", "continue", "interrupt", "attach", "detach", "kill", "thread", "file",
-            "quit", "return", "delay", "sample", "handle", "signal",
+            "run",
+            "start",
+            "continue",
+            "interrupt",
+            "attach",
+            "detach",
+            "kill",
+            "thread",
+            "file",
+            "quit",
+            "return",
+            "delay",
+            "sample",
+            "handle",
+            "signal",
         ],
     ),
     (
@@ -41,9 +74,24 @@ const TOPICS: &[(&str, &str, &[&str])] = &[
         "scripts",
         "Commands out of commands",
         &[
-            "if", "while", "source", "define", "define-prefix", "document", "alias", "eval",
-            "dont-repeat", "shell", "make", "cd", "pwd", "unset", "python", "guile",
-            "loop_break", "loop_continue",
+            "if",
+            "while",
+            "source",
+            "define",
+            "define-prefix",
+            "document",
+            "alias",
+            "eval",
+            "dont-repeat",
+            "shell",
+            "make",
+            "cd",
+            "pwd",
+            "unset",
+            "python",
+            "guile",
+            "loop_break",
+            "loop_continue",
         ],
     ),
 ];
@@ -72,7 +120,10 @@ pub fn by_topic() -> String {
 pub fn topic(name: &str) -> Option<String> {
     let index = TOPICS.iter().position(|(topic, ..)| *topic == name)?;
     let about = TOPICS[index].1;
-    Some(format!("{about}.\n\nList of commands:\n\n{}", list_of(index)))
+    Some(format!(
+        "{about}.\n\nList of commands:\n\n{}",
+        list_of(index)
+    ))
 }
 
 fn list_of(topic: usize) -> String {
@@ -89,7 +140,9 @@ fn sorted(table: &Table<Action>) -> impl Iterator<Item = &'static Entry<Action>>
 /// `break, b -- Set a breakpoint.`
 fn line(table: &Table<Action>, entry: &Entry<Action>) -> String {
     let names = std::iter::once(&entry.name).chain(entry.aliases);
-    let names: Vec<String> = names.map(|name| format!("{}{name}", table.prefix)).collect();
+    let names: Vec<String> = names
+        .map(|name| format!("{}{name}", table.prefix))
+        .collect();
     let about = entry.help.lines().next().unwrap_or_default();
     format!("{} -- {about}\n", names.join(", "))
 }
