@@ -272,6 +272,39 @@ fn cyber() {
     });
 }
 
+/// A launched program gets its big library by name, long after its start and two programs later.
+#[test]
+fn cyber_launched() {
+    test(|| {
+        let network = Network::start()?;
+        let python = stack("CYBER")?.join("python");
+        let mut command = network.command(tracer::trapline().get_program());
+        command
+            .args([
+                "trace",
+                "--json",
+                "-e",
+                "cyber:write",
+                "-e",
+                "cyber:read",
+                "--",
+            ])
+            .arg(python)
+            .arg(root().join("testapps/cyber/pair.py"))
+            .args(["--messages", "50"]);
+        let mut traced = Traced {
+            tracer: App::spawn(command),
+        };
+        traced.tracer.expect("written=50 received=50");
+        let hits = traced.hits();
+        // Shorter ones came before, until writer and reader had found each other.
+        let whole = [("topic", "\"trapline/messages\""), ("length", "307240")];
+        assert_eq!(count(&hits, 1, &whole), 50);
+        assert_eq!(count(&hits, 2, &whole), 50);
+        Ok(())
+    });
+}
+
 #[test]
 fn cyclonedds() {
     test(|| {
