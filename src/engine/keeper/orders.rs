@@ -38,6 +38,7 @@ impl Target {
             } => self.let_go_on(tid, seen, signal),
             Request::Interrupt { .. } => {
                 self.interrupting = Some(number);
+                self.forget_delays();
                 self.interrupt_running();
                 return self.interrupt_finished();
             }
@@ -116,6 +117,10 @@ impl Target {
             let Some(thread) = self.threads.get_mut(&tid) else {
                 continue;
             };
+            // Its time is its own.
+            if thread.until.is_some() {
+                continue;
+            }
             match std::mem::replace(&mut thread.state, State::Running) {
                 State::Held(held) if held.number <= seen => {
                     any = true;
