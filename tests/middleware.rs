@@ -190,7 +190,12 @@ fn ros2() {
         let (mut listener, mut talker) = (start("ros2-listener")?, start("ros2-talker")?);
         listener.expect("ready");
         talker.expect("ready");
-        let probes = ["ros2:publish", "ros2:take", "ros2:callback"];
+        let probes = [
+            "ros2:publish",
+            "ros2:take",
+            "ros2:callback",
+            "ros2:take if $_streq($_topic, \"/chatter\") { printf \"%ld\\n\", $_stamp }",
+        ];
         let mut traced = Traced::start(&[talker.pid(), listener.pid()], &probes);
         listener.send("go");
         assert_eq!(
@@ -206,6 +211,7 @@ fn ros2() {
         assert_eq!(count(&hits, 1, &topic), MESSAGES);
         assert_eq!(count(&hits, 2, &topic), MESSAGES);
         assert_eq!(count(&hits, 3, &[]), MESSAGES);
+        assert_eq!(count(&hits, 4, &[]), MESSAGES);
         // A publish is joined to its take, in the other process, by the time stamp.
         let stamps = |probe| -> BTreeSet<String> {
             let hits = of_probe(&hits, probe).into_iter();
@@ -288,6 +294,7 @@ fn cyber_launched() {
                 "-e",
                 "cyber:read",
                 "--",
+                "/bin/sh",
             ])
             .arg(python)
             .arg(root().join("testapps/cyber/pair.py"))
