@@ -10,7 +10,7 @@ pub use address::{FileAddress, LoadBias};
 /// The calling conventions, of functions and of the kernel.
 pub use x86_64::{Argument, INT3, SYSCALL, SYSCALL_ARGUMENTS, argument, find_syscall};
 /// Instruction boundaries, prologues and text.
-pub use x86_64::{Boundary, boundary, disassemble, prologue};
+pub use x86_64::{Boundary, boundary, disassemble, is_padding, prologue};
 /// A site's first instruction, out of line.
 pub use x86_64::{Displaced, Position, SLOT_MAX, Slot};
 /// The registers by gdb's names.

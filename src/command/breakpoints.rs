@@ -143,7 +143,8 @@ pub fn split_condition(text: &str) -> (&str, Option<&str>) {
     let bytes = text.as_bytes();
     let mut depth = 0usize;
     let mut quote = None;
-    for (at, byte) in bytes.iter().enumerate() {
+    let skip = braces::regex_end(text);
+    for (at, byte) in bytes.iter().enumerate().skip(skip) {
         match (quote, byte) {
             (Some(q), b) if q == *b => quote = None,
             (Some(_), _) => {}
@@ -479,6 +480,7 @@ mod tests {
             ("*f+4 if x", "*f+4", Some("x")),
             ("n::f(int) if 1", "n::f(int)", Some("1")),
             ("if 1", "", Some("1")),
+            ("/a if b/ if 1", "/a if b/", Some("1")),
         ] {
             assert_eq!(split_condition(text), (spec, condition), "{text}");
         }

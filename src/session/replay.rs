@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::Session;
 use super::breakpoint::{Disposition, Origin};
-use super::view::{Names, Snapshot, Source, View};
+use super::view::{Snapshot, Source, View};
 use crate::arch::{self, Registers};
 use crate::engine::protocol::Tid;
 use crate::lang::statement::{Command, Context, Flow, run_body};
@@ -265,14 +265,7 @@ impl Session {
         let site = header.registers.pc();
         self.targets[index].threads.add(Tid(header.tid));
         let comm = self.comm(index, Tid(header.tid));
-        let function = self.targets[index]
-            .images
-            .symbol_at(site)
-            .map(|(name, offset)| match offset {
-                0 => name,
-                _ => format!("{name}+{offset}"),
-            })
-            .unwrap_or_default();
+        let function = self.targets[index].images.place_name(site);
         Hit {
             mono_ns: header.mono_ns,
             wall_ns: header.wall_ns,

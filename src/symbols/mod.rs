@@ -6,6 +6,7 @@
 mod auxv;
 mod demangle;
 mod elf;
+mod frames;
 mod ifunc;
 pub(crate) mod listing;
 mod load;

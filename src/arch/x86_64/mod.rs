@@ -13,7 +13,7 @@ mod uprobe;
 mod vector;
 
 pub use abi::{Argument, INT3, SYSCALL, SYSCALL_ARGUMENTS, argument, find_syscall};
-pub use decode::{Boundary, boundary};
+pub use decode::{Boundary, boundary, is_padding};
 pub use disassemble::disassemble;
 pub use names::{EFLAGS, INFO_REGISTERS, MASK_REGISTERS, MXCSR, RegisterClass, register_name};
 pub use prologue::prologue;
