@@ -31,6 +31,8 @@ pub struct Options {
     pub batch: bool,
     /// `-q`: no banner.
     pub quiet: bool,
+    /// The program is looked at and not changed.
+    pub read_only: bool,
     /// Print the version and leave.
     pub version: bool,
     /// Print help and leave.
@@ -48,6 +50,7 @@ enum Name {
     Batch,
     Ignored,
     Quiet,
+    ReadOnly,
     Version,
     Help,
 }
@@ -73,6 +76,7 @@ const OPTIONS: &[(&str, Name)] = &[
     ("q", Name::Quiet),
     ("quiet", Name::Quiet),
     ("silent", Name::Quiet),
+    ("read-only", Name::ReadOnly),
     ("v", Name::Version),
     ("version", Name::Version),
     ("h", Name::Help),
@@ -95,6 +99,9 @@ Options, with one or two dashes, run in the order given:
   -ix, -iex                  The same, before the program is loaded.
   --batch                    Leave when these have run; ask nothing.
   -q, --quiet                No banner.
+  --read-only                Refuse what would change the program's memory or registers, or end a
+                             process that was running. Breakpoints still put an int3 in its text
+                             while they are set, and map a page of slots beside it.
   -nx, -nh, -n               Accepted: there are no start-up files.
   --version, --help
 
@@ -126,7 +133,13 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Options, E
         let option = lookup(name)?;
         let wants_value = !matches!(
             option,
-            Name::Args | Name::Batch | Name::Ignored | Name::Quiet | Name::Version | Name::Help
+            Name::Args
+                | Name::Batch
+                | Name::Ignored
+                | Name::Quiet
+                | Name::ReadOnly
+                | Name::Version
+                | Name::Help
         );
         let value = match (wants_value, inline) {
             (true, Some(value)) => Some(value),
@@ -154,6 +167,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Options, E
             Name::EarlyEval => options.early.push(Step::Command(text(value)?)),
             Name::Batch => (options.batch, options.quiet) = (true, true),
             Name::Quiet => options.quiet = true,
+            Name::ReadOnly => options.read_only = true,
             Name::Version => options.version = true,
             Name::Help => options.help = true,
             Name::Ignored => {}

@@ -2,17 +2,18 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use std::time::Instant;
-
-use clap::Parser;
+use clap::{Parser, ValueEnum};
 
 use super::signals;
-use crate::command::{Interpreter, NAMES};
+use crate::command::{Interpreter, NAMES, read_only};
 use crate::error::{Error, fail};
+use crate::lang::duration::duration;
 use crate::lang::script::Position;
-use crate::record::{Summary, clock, json};
+use crate::record::destination::{Destination, Format};
+use crate::record::sink::{self, Sinks, Stamp};
+use crate::record::{ProbeSummary, Summary, clock, json, text};
 use crate::repl::input::Piped;
 use crate::session::events::Wake;
 use crate::session::output::Output;
@@ -22,6 +23,11 @@ use crate::session::{Session, process, settings};
 /// Prints every hit of the given probes, one line each, without stopping the program.
 ///
 /// Hits go to standard output; the banner, warnings and the summary to standard error.
+///
+/// Exit status: 0 at the end of the program, at Ctrl-C, after --count or --duration, and when
+/// nobody reads the output any more; 1 for an error, a probe that was never found, an output that
+/// could not be written, and with --strict for lost hits; 2 for wrong usage, found before
+/// anything is touched.
 #[derive(Debug, Parser)]
 #[command(name = "trapline trace", no_binary_name = true)]
 pub struct Options {
@@ -38,11 +44,17 @@ pub struct Options {
     #[arg(short = 'p', long = "pid", value_name = "TARGET")]
     pub targets: Vec<String>,
 
-    /// One JSON object a line.
+    /// Where the hits go instead of to standard output; may be given several times. The ending
+    /// chooses the format: .txt lines for people, .jsonl one JSON object a line; or the format in
+    /// front of the name does: text:FILE, jsonl:FILE. - is standard output.
+    #[arg(short = 'o', long = "output", value_name = "[FORMAT:]FILE")]
+    pub outputs: Vec<OsString>,
+
+    /// One JSON object a line on standard output.
     #[arg(long)]
     pub json: bool,
 
-    /// Leave after this many hits.
+    /// Leave after this many hits, those of all probes and processes together.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub count: Option<u64>,
 
@@ -50,9 +62,50 @@ pub struct Options {
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub duration: Option<Duration>,
 
+    /// The time that a line shows: mono is CLOCK_MONOTONIC, wall CLOCK_REALTIME (seconds since
+    /// 1970), delta the time since the line before. JSON always has the first two.
+    #[arg(long, value_enum, value_name = "CLOCK", default_value = "mono")]
+    pub time: Clock,
+
+    /// Refuse whatever would change the program's memory or registers, or end it. To be traced
+    /// it still gets an int3 at each place, which is taken out at the end, and a page of slots
+    /// beside each module, which stays.
+    #[arg(long)]
+    pub read_only: bool,
+
+    /// Color lines on standard output; auto: on a terminal, unless NO_COLOR is set.
+    #[arg(long, value_enum, value_name = "WHEN", default_value = "auto")]
+    pub color: When,
+
+    /// Exit with status 1 if hits were dropped or a body ended early.
+    #[arg(long)]
+    pub strict: bool,
+
     /// The program to launch, behind `--`, and its arguments.
     #[arg(last = true, value_name = "PROGRAM ARGUMENT")]
     pub command: Vec<OsString>,
+}
+
+/// Which time a line shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Clock {
+    /// CLOCK_MONOTONIC
+    Mono,
+    /// CLOCK_REALTIME
+    Wall,
+    /// Since the line before.
+    Delta,
+}
+
+/// Whether something is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum When {
+    /// Where it makes sense.
+    Auto,
+    /// In any case.
+    Always,
+    /// In no case.
+    Never,
 }
 
 /// Runs `trapline trace`; `arguments` is what follows that word.
@@ -65,36 +118,57 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Result<u8, Error> 
             return Ok(error.exit_code() as u8);
         }
     };
-    check(&options)?;
+    let destinations = check(&options)?;
+    let json = |it: &Destination| it.path.is_none() && it.format == Some(Format::JsonLines);
+    // What a script prints beside its hits is no JSON.
+    let output = match options.json || destinations.iter().any(json) {
+        true => Output::errors(),
+        false => Output::standard(),
+    };
+    let sinks = open(&options, &destinations)?;
     signals::listen()?;
-    let mut session = Session::new(Output::standard(), &NAMES);
-    session.show = if options.json { Show::Json } else { Show::Line };
-    session.stdout_to_stderr = options.json;
+    let mut session = Session::new(output, &NAMES);
+    session.show = Show::Records;
+    session.stdout_to_stderr = options.owns_standard_output();
+    session.read_only = options.read_only;
+    session.sinks = Some(sinks);
     let mut interpreter = Interpreter::new(session, Box::new(Piped), true);
     let begun = Instant::now();
     let result = trace(&mut interpreter, &options);
     let left = leave(&mut interpreter);
-    let mut status = result?;
+    interpreter.session.flush();
+    result?;
     left?;
-    interpreter.session.output.flush();
-    let summary = interpreter.session.summary(begun.elapsed());
-    let missing = interpreter.session.unresolved();
-    if options.json && !interpreter.session.output.is_closed() {
+    Ok(end(&mut interpreter.session, &options, begun))
+}
+
+/// Writes the last lines and the summary; gives the exit status.
+fn end(session: &mut Session, options: &Options, begun: Instant) -> u8 {
+    session.flush();
+    let summary = session.summary(begun.elapsed());
+    let missing = session.unresolved();
+    let mut failures = Vec::new();
+    if let Some(sinks) = &mut session.sinks {
         for line in last_lines(&summary, &missing) {
-            interpreter.session.output.print(&format!("{line}\n"));
+            sinks.json(&line);
         }
-        interpreter.session.output.flush();
     }
-    for line in crate::session::replay::summary_lines(&summary) {
+    session.flush();
+    if let Some(sinks) = &session.sinks {
+        failures.extend(
+            sinks.failures().map(|(name, lost, why)| {
+                format!("  {name}: {lost} records were not written: {why}")
+            }),
+        );
+    }
+    let lines = crate::session::replay::summary_lines(&summary);
+    for line in lines.iter().chain(&failures).chain(&missing) {
         eprintln!("{line}");
     }
-    for text in &missing {
-        eprintln!("{text}");
-    }
-    if !missing.is_empty() {
-        status = 1;
-    }
-    Ok(status)
+    let sum = |what: fn(&ProbeSummary) -> u64| summary.probes.iter().map(what).sum::<u64>();
+    let imperfect = sum(|probe| probe.drops) > 0 || sum(|probe| probe.faults) > 0;
+    let failed = !missing.is_empty() || !failures.is_empty() || options.strict && imperfect;
+    u8::from(failed)
 }
 
 /// How a stream of JSON lines ends: what was never found, what was lost, and the summary.
@@ -108,25 +182,95 @@ fn last_lines(summary: &Summary, missing: &[String]) -> Vec<String> {
     lines
 }
 
-/// What can be said before anything is touched.
-fn check(options: &Options) -> Result<(), Error> {
-    let usage = |text: &str| {
-        Err(Error::usage(format!(
-            "trapline trace: {text}\nUse `trapline trace --help' for its options."
-        )))
+/// Opens what the hits are written to.
+fn open(options: &Options, destinations: &[Destination]) -> Result<Sinks, Error> {
+    let color = match options.color {
+        When::Auto => sink::wants_color(),
+        When::Always => true,
+        When::Never => false,
     };
+    let palette = if color { text::COLORED } else { text::PLAIN };
+    let stamp = match options.time {
+        Clock::Mono => Stamp::Monotonic,
+        Clock::Wall => Stamp::Wall,
+        Clock::Delta => Stamp::Delta,
+    };
+    let format = match options.json {
+        true => Format::JsonLines,
+        false => Format::Text,
+    };
+    Sinks::open(destinations, format, stamp, palette)
+        .map_err(|error| Error::new(format!("trapline trace: -o {error}")))
+}
+
+impl Options {
+    /// Records have standard output for themselves: a launched program writes elsewhere.
+    fn owns_standard_output(&self) -> bool {
+        self.json || self.outputs.iter().any(is_standard)
+    }
+}
+
+fn is_standard(name: &OsString) -> bool {
+    Destination::parse(name).is_ok_and(|destination| destination.path.is_none())
+}
+
+/// A fault in how the command was typed.
+fn usage(text: &str) -> Error {
+    Error::usage(format!(
+        "trapline trace: {text}\nUse `trapline trace --help' for its options."
+    ))
+}
+
+/// What can be said before anything is touched; gives where the hits go.
+fn check(options: &Options) -> Result<Vec<Destination>, Error> {
     if options.probes.is_empty() && options.scripts.is_empty() {
-        return usage("no probe: give one with -e 'LOCATION', or a script with -x FILE");
+        return Err(usage(
+            "no probe: give one with -e 'LOCATION', or a script with -x FILE",
+        ));
     }
     if options.targets.is_empty() && options.command.is_empty() {
-        return usage("no program: give a running one with -p TARGET, or one to launch behind --");
+        return Err(usage(
+            "no program: give a running one with -p TARGET, or one to launch behind --",
+        ));
     }
     for probe in &options.probes {
         let at = position("-e", 1);
-        crate::lang::braces::parse_probe(probe, &at, &crate::command::NAMES)
-            .map_err(|e| Error::usage(format!("trapline trace: -e '{probe}': {}", e.message)))?;
+        let wrong = |text: &str| Error::usage(format!("trapline trace: -e '{probe}': {text}"));
+        crate::lang::braces::parse_probe(probe, &at, &NAMES).map_err(|e| wrong(&e.message))?;
+        if options.read_only {
+            read_only::check_probe(probe, &at).map_err(|e| wrong(&e.message))?;
+        }
     }
-    Ok(())
+    if options.read_only {
+        for script in &options.scripts {
+            // One that cannot be read is complained about when it is run.
+            let text = std::fs::read(script).unwrap_or_default();
+            read_only::check_script(script, &String::from_utf8_lossy(&text)).map_err(|e| {
+                Error::usage(format!("trapline trace: -x {}: {e}", script.display()))
+            })?;
+        }
+    }
+    destinations(options)
+}
+
+fn destinations(options: &Options) -> Result<Vec<Destination>, Error> {
+    let mut list = Vec::new();
+    for name in &options.outputs {
+        let parsed = Destination::parse(name);
+        list.push(parsed.map_err(|e| usage(&format!("-o {}: {e}", name.to_string_lossy())))?);
+    }
+    let standard = list.iter().filter(|it| it.path.is_none()).count();
+    if standard == 0 && (options.json || list.is_empty()) {
+        list.push(Destination {
+            format: None,
+            path: None,
+        });
+    }
+    let other = |it: &Destination| it.path.is_none() && it.format == Some(Format::Text);
+    if standard > 1 || options.json && list.iter().any(other) {
+        return Err(usage("standard output can have one format only"));
+    }
+    Ok(list)
 }
 
 fn position(name: &str, line: u32) -> Position {
@@ -137,7 +281,7 @@ fn position(name: &str, line: u32) -> Position {
 }
 
 /// Starts everything and shows hits until the end.
-fn trace(interpreter: &mut Interpreter, options: &Options) -> Result<u8, Error> {
+fn trace(interpreter: &mut Interpreter, options: &Options) -> Result<(), Error> {
     for target in &options.targets {
         let pid = process::find(target)?;
         interpreter.session.attach(pid)?;
@@ -152,7 +296,7 @@ fn trace(interpreter: &mut Interpreter, options: &Options) -> Result<u8, Error> 
         interpreter.session.settings.arguments = settings::quote(words.iter().map(|w| w.as_ref()));
         interpreter.session.settings.disable_randomization = false;
         interpreter.session.launch()?;
-        if options.json {
+        if options.owns_standard_output() {
             eprintln!("The program's standard output goes to standard error.");
         }
     }
@@ -165,14 +309,14 @@ fn trace(interpreter: &mut Interpreter, options: &Options) -> Result<u8, Error> 
     follow(interpreter, options)
 }
 
-fn follow(interpreter: &mut Interpreter, options: &Options) -> Result<u8, Error> {
+fn follow(interpreter: &mut Interpreter, options: &Options) -> Result<(), Error> {
     let until = options.duration.map(|d| Instant::now() + d);
     interpreter.session.limit = options.count;
     interpreter.session.resume(None)?;
     banner(interpreter);
     loop {
         match interpreter.session.wait(until)? {
-            Wake::Ended | Wake::Interrupted => return Ok(0),
+            Wake::Ended | Wake::Interrupted => return Ok(()),
             Wake::Ask {
                 tid,
                 number,
@@ -220,31 +364,6 @@ fn leave(interpreter: &mut Interpreter) -> Result<(), Error> {
     Ok(())
 }
 
-/// Reads `10s`, `500ms`, `2m`, `1h`, `100us`.
-pub fn duration(text: &str) -> Result<Duration, String> {
-    let digits = text
-        .find(|c: char| !(c.is_ascii_digit() || c == '.'))
-        .unwrap_or(text.len());
-    let (number, unit) = text.split_at(digits);
-    let seconds = match unit {
-        "us" => 1e-6,
-        "ms" => 1e-3,
-        "s" => 1.0,
-        "m" | "min" => 60.0,
-        "h" => 3600.0,
-        "" => return Err("a unit is missing: 10s, 500ms, 2m, 1h".into()),
-        _ => {
-            return Err(format!(
-                "`{unit}' is no unit of time: use us, ms, s, m or h"
-            ));
-        }
-    };
-    let value: f64 = number
-        .parse()
-        .map_err(|_| format!("`{number}' is not a number"))?;
-    Duration::try_from_secs_f64(value * seconds).map_err(|_| format!("`{text}' is too long"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -273,14 +392,5 @@ mod tests {
         assert_eq!(options.duration, Some(Duration::from_millis(1500)));
         assert_eq!(options.command, ["prog", "-x"]);
         assert!(Options::try_parse_from(["--count", "0"]).is_err());
-    }
-
-    #[test]
-    fn times_have_units() {
-        assert_eq!(duration("500ms"), Ok(Duration::from_millis(500)));
-        assert_eq!(duration("2m"), Ok(Duration::from_secs(120)));
-        assert!(duration("10").is_err());
-        assert!(duration("1e400s").is_err());
-        assert!(duration("x").is_err());
     }
 }

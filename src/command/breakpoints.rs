@@ -133,6 +133,7 @@ fn here(i: &mut Interpreter) -> Result<String, Error> {
 
 /// A condition must parse; its values may not exist yet.
 fn check_condition(i: &mut Interpreter, condition: &str) -> Result<(), Error> {
+    i.may_evaluate(condition)?;
     i.session
         .with_view(|view, _| lang::parse(condition, view).map(|_| ()))
         .map_err(|e| Error::new(e.to_string()))
@@ -187,6 +188,7 @@ pub fn trace(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
         check_condition(i, condition)?;
     }
     if let Some(body) = &text.body {
+        i.may_run(body)?;
         i.hint_body(body);
     }
     let mut missing = None;
@@ -437,6 +439,7 @@ impl Interpreter {
 
     /// `commands [N…]`
     pub fn set_body(&mut self, list: &str, body: Arc<[Node]>) -> Result<(), Error> {
+        self.may_run(&body)?;
         self.hint_body(&body);
         let body = (!body.is_empty()).then_some(body);
         if list.is_empty() {

@@ -19,6 +19,7 @@ pub fn run(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
         {
             fail!("Program not restarted.");
         }
+        i.may_kill()?;
         i.session.kill(0)?;
     }
     if !call.arguments.is_empty() {
@@ -109,6 +110,7 @@ pub fn continue_(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
 pub fn kill(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
     let pid = i.session.need_target()?.pid;
     let _ = call;
+    i.may_kill()?;
     if !i.query("Kill the program being debugged? ")? {
         fail!("Not confirmed.");
     }

@@ -6,9 +6,11 @@
 
 pub(crate) mod body;
 pub(crate) mod braces;
+pub(crate) mod changes;
 pub(crate) mod conversion;
 #[cfg(test)]
 mod differential;
+pub(crate) mod duration;
 pub(crate) mod error;
 pub(crate) mod examine;
 pub(crate) mod expr;

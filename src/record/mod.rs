@@ -7,8 +7,10 @@ pub mod shared;
 pub mod wire;
 
 pub mod clock;
+pub(crate) mod destination;
 pub(crate) mod hit;
 pub(crate) mod json;
+pub(crate) mod sink;
 pub(crate) mod text;
 
 pub(crate) use hit::{Hit, HitFault, ProbeSummary, Summary};

@@ -5,24 +5,51 @@ use std::fmt::Write;
 
 use super::hit::Hit;
 
+/// What stands around the parts of a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Palette {
+    function: &'static str,
+    address: &'static str,
+    fault: &'static str,
+    end: &'static str,
+}
+
+/// No colors.
+pub(crate) const PLAIN: Palette = Palette {
+    function: "",
+    address: "",
+    fault: "",
+    end: "",
+};
+
+/// ECMA-48's: the function stands out, its address steps back, a fault is red.
+pub(crate) const COLORED: Palette = Palette {
+    function: "\x1b[1m",
+    address: "\x1b[2m",
+    fault: "\x1b[31m",
+    end: "\x1b[0m",
+};
+
 /// The lines of a hit: the line itself, then what the body printed, then its fault. `stamp_ns` is
-/// the time to show, on whichever clock was asked for.
-pub(crate) fn hit(hit: &Hit, stamp_ns: u64) -> String {
-    let mut text = line(hit, stamp_ns);
+/// the time to show, on whichever clock was asked for; differences may be negative.
+pub(crate) fn hit(hit: &Hit, stamp_ns: i64, palette: Palette) -> String {
+    let mut text = line(hit, stamp_ns, palette);
     text.push('\n');
     for line in &hit.out {
         text.push_str(&escaped(line));
         text.push('\n');
     }
     if let Some(fault) = &hit.fault {
+        text.push_str(palette.fault);
         text.push_str(&escaped(&fault.message));
+        text.push_str(palette.end);
         text.push('\n');
     }
     text
 }
 
 /// The line without its newline.
-pub(crate) fn line(hit: &Hit, stamp_ns: u64) -> String {
+pub(crate) fn line(hit: &Hit, stamp_ns: i64, palette: Palette) -> String {
     let cpu = match hit.cpu {
         Some(cpu) => format!("{cpu:03}"),
         None => "---".into(),
@@ -31,12 +58,20 @@ pub(crate) fn line(hit: &Hit, stamp_ns: u64) -> String {
         "" => "??",
         name => name,
     };
+    let sign = if stamp_ns < 0 { "-" } else { "" };
+    let stamp = stamp_ns.unsigned_abs();
+    let Palette {
+        function: name,
+        address,
+        end,
+        ..
+    } = palette;
     let mut line = format!(
-        "{}-{} [{cpu}] {}.{:09}: {}: ({:#x})",
+        "{}-{} [{cpu}] {sign}{}.{:09}: {name}{}{end}: {address}({:#x}){end}",
         escaped(&hit.comm),
         hit.tid,
-        stamp_ns / 1_000_000_000,
-        stamp_ns % 1_000_000_000,
+        stamp / 1_000_000_000,
+        stamp % 1_000_000_000,
         escaped(function),
         hit.site,
     );
@@ -70,9 +105,8 @@ mod tests {
     use super::super::hit::HitFault;
     use super::*;
 
-    #[test]
-    fn the_line_has_ftrace_s_shape() {
-        let mut sample = Hit {
+    fn sample() -> Hit {
+        Hit {
             tid: 42,
             comm: "cl\u{1b}[31m\nt".into(),
             cpu: Some(1),
@@ -83,12 +117,16 @@ mod tests {
                 ("arg2".into(), "\u{9b}2".into()),
             ],
             ..Hit::default()
-        };
+        }
+    }
+
+    #[test]
+    fn the_line_has_ftrace_s_shape() {
         assert_eq!(
-            line(&sample, 12_000_000_345),
+            line(&sample(), 12_000_000_345, PLAIN),
             "cl\\033[31m\\nt-42 [001] 12.000000345: a::b(int): (0x1234) arg1=0x1 arg2=\\302\\2332"
         );
-        sample = Hit {
+        let sample = Hit {
             out: vec!["x\ty\u{7}".into()],
             fault: Some(HitFault {
                 command: None,
@@ -97,8 +135,16 @@ mod tests {
             ..Hit::default()
         };
         assert_eq!(
-            hit(&sample, 0),
-            "-0 [---] 0.000000000: ??: (0x0)\nx\ty\\007\nCannot access memory at address 0x0\n"
+            hit(&sample, -1, PLAIN),
+            "-0 [---] -0.000000001: ??: (0x0)\nx\ty\\007\nCannot access memory at address 0x0\n"
         );
+    }
+
+    #[test]
+    fn colors_add_nothing_but_themselves() {
+        let colors = regex::Regex::new("\x1b\\[[0-9]+m").unwrap();
+        let colored = hit(&sample(), 7, COLORED);
+        assert!(colored.contains("\x1b[1ma::b(int)\x1b[0m: \x1b[2m(0x1234)\x1b[0m arg1="));
+        assert_eq!(colors.replace_all(&colored, ""), hit(&sample(), 7, PLAIN));
     }
 }

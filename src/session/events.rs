@@ -123,6 +123,7 @@ impl Session {
     pub fn wait(&mut self, until: Option<Instant>) -> Result<Wake, Error> {
         let mut asked_to_stop: Option<Instant> = None;
         loop {
+            self.flush_in_time();
             if let Some(wake) = self.next_waiting()? {
                 return Ok(wake);
             }
@@ -130,7 +131,7 @@ impl Session {
                 return Ok(Wake::Ended);
             }
             if self.limit == Some(0)
-                || self.output.is_closed()
+                || self.nobody_reads()
                 || must_end()
                 || until.is_some_and(|u| Instant::now() >= u)
             {
@@ -156,7 +157,7 @@ impl Session {
                         return Ok(wake);
                     }
                 }
-                None => self.output.flush(),
+                None => self.flush(),
             }
         }
     }

@@ -23,6 +23,7 @@ pub(crate) mod view;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use crate::engine::client::{EngineError, Keeper};
 use crate::engine::protocol::{Failure, Reason, TargetId, Tid};
@@ -30,6 +31,7 @@ use crate::error::Error;
 use crate::lang::examine::ExamineState;
 use crate::lang::script::Resolver;
 use crate::lang::{ScopeError, Unreadable};
+use crate::record::sink::Sinks;
 
 use breakpoint::Probes;
 use events::Stop;
@@ -94,6 +96,10 @@ pub struct Session {
     pub current: usize,
     /// How hits are shown.
     pub show: replay::Show,
+    /// Where hits are written, in a front that never stops its targets.
+    pub sinks: Option<Sinks>,
+    /// The processes are looked at and not changed.
+    pub read_only: bool,
     /// A launched program's standard output goes to standard error.
     pub stdout_to_stderr: bool,
     /// The targets are meant to run: nothing is presented at the moment.
@@ -105,7 +111,12 @@ pub struct Session {
     /// How many hits are still to be shown (`--count`).
     pub limit: Option<u64>,
     keeper: Option<Keeper>,
+    /// When text was made visible last.
+    flushed: Instant,
 }
+
+/// How long text may wait to be made visible while more comes.
+const FLUSH: Duration = Duration::from_millis(50);
 
 impl Session {
     /// With nothing loaded.
@@ -122,12 +133,42 @@ impl Session {
             targets: Vec::new(),
             current: 0,
             show: replay::Show::default(),
+            sinks: None,
+            read_only: false,
+            flushed: Instant::now(),
             stdout_to_stderr: false,
             running: false,
             stale: false,
             examine: ExamineState::default(),
             limit: None,
             keeper: None,
+        }
+    }
+
+    /// Makes visible what was written.
+    pub fn flush(&mut self) {
+        self.flushed = Instant::now();
+        self.output.flush();
+        if let Some(sinks) = &mut self.sinks {
+            sinks.flush();
+            for note in sinks.notes() {
+                self.output.complain(&note);
+            }
+        }
+    }
+
+    /// The same, now and then.
+    fn flush_in_time(&mut self) {
+        if self.flushed.elapsed() > FLUSH {
+            self.flush();
+        }
+    }
+
+    /// Nothing of what is shown would be read by anybody.
+    pub fn nobody_reads(&self) -> bool {
+        match &self.sinks {
+            Some(sinks) => sinks.is_over(),
+            None => self.output.is_closed(),
         }
     }
 
@@ -234,6 +275,7 @@ impl Session {
             variables: &mut self.variables,
             keeper: self.keeper.as_mut().map(RefCell::new),
             registers: registers.as_deref().copied(),
+            read_only: self.read_only,
         };
         let result = f(&mut view, &mut self.output, &mut self.examine);
         let after = view.registers;

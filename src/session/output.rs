@@ -25,6 +25,14 @@ impl Output {
         }
     }
 
+    /// Everything goes to standard error: standard output is somebody else's.
+    pub fn errors() -> Output {
+        Output {
+            out: Box::new(io::stderr()),
+            ..Output::standard()
+        }
+    }
+
     /// Writes to standard output; [`Output::flush`] makes it visible.
     pub fn print(&mut self, text: &str) {
         self.print_bytes(text.as_bytes());

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::Session;
 use super::breakpoint::{Origin, Probe};
 use super::variables::Variables;
-use super::view::{Names, View};
+use super::view::{self, Names, View};
 use crate::engine::protocol::Then;
 use crate::error::{Error, fail};
 use crate::lang::script::{Node, Resolver};
@@ -114,6 +114,10 @@ fn make(
     view: &View<'_>,
     sharing: &mut Sharing<'_>,
 ) -> Plan {
+    let allowed = |program: Program| match program.capabilities.writes && view.read_only {
+        true => Err(view::READ_ONLY.to_string()),
+        false => Ok(program),
+    };
     let condition = match &parsed.condition {
         Ok(condition) => condition.as_ref(),
         Err(error) => {
@@ -133,7 +137,8 @@ fn make(
                     continues: probe.origin == Origin::Trace,
                     entry,
                 };
-                compile::compile(&source, view, sharing).map_err(|why| why.to_string())
+                let compiled = compile::compile(&source, view, sharing);
+                compiled.map_err(|why| why.to_string()).and_then(allowed)
             }
         };
         match compiled {
@@ -155,14 +160,15 @@ fn make(
         continues: true,
         entry,
     };
-    match compile::compile(&source, view, sharing) {
+    let compiled = compile::compile(&source, view, sharing);
+    match compiled.map_err(|why| why.to_string()).and_then(allowed) {
         Ok(program) => Plan {
             program,
             condition_compiled: true,
             ..stopping(parsed, asks)
         },
         Err(why) => {
-            let why = asks.unwrap_or_else(|| why.to_string());
+            let why = asks.unwrap_or(why);
             stopping(parsed, Some(why))
         }
     }

@@ -21,10 +21,8 @@ pub enum Show {
     /// As gdb does: the banner unless it is silent, and what the body prints.
     #[default]
     Gdb,
-    /// One line in ftrace's shape.
-    Line,
-    /// One JSON object a line.
-    Json,
+    /// As records, in the session's sinks.
+    Records,
 }
 
 impl Show {
@@ -64,7 +62,7 @@ impl Session {
             }
             if origin == Origin::Trace {
                 let hit = self.hit(index, number, record, Vec::new(), None, &commands);
-                let line = text::line(&hit, header.mono_ns);
+                let line = text::line(&hit, header.mono_ns as i64, text::PLAIN);
                 self.output.print(&format!("{line}\n"));
             }
             let (out, fault) = self.run_recorded(index, record, &commands);
@@ -142,12 +140,12 @@ impl Session {
     }
 
     fn print_hit(&mut self, hit: &Hit) {
-        if self.show == Show::Json {
-            for line in json::hit(hit) {
-                self.output.print(&format!("{line}\n"));
+        match &mut self.sinks {
+            Some(sinks) => sinks.hit(hit),
+            None => {
+                let text = text::hit(hit, hit.mono_ns as i64, text::PLAIN);
+                self.output.print(&text);
             }
-        } else {
-            self.output.print(&text::hit(hit, hit.mono_ns));
         }
     }
 
@@ -161,17 +159,17 @@ impl Session {
             Show::Gdb => self.output.print(&format!(
                 "Error in testing condition for breakpoint {number}:\n{message}\n"
             )),
-            Show::Line => self.output.complain(&format!(
-                "warning: the condition of probe {number}: {message}"
-            )),
-            Show::Json => {
+            Show::Records => {
                 let fault = HitFault {
                     command: None,
-                    message,
+                    message: message.clone(),
                 };
                 let hit = self.hit(index, number, record, Vec::new(), Some(fault), &[]);
-                if let Some(line) = json::fault(&hit) {
-                    self.output.print(&format!("{line}\n"));
+                let line = json::fault(&hit).unwrap_or_default();
+                if !self.sinks.as_mut().is_some_and(|sinks| sinks.json(&line)) {
+                    self.output.complain(&format!(
+                        "warning: the condition of probe {number}: {message}"
+                    ));
                 }
             }
         }
@@ -226,6 +224,7 @@ impl Session {
             variables: &mut self.variables,
             keeper: self.keeper.as_mut().map(RefCell::new),
             registers: Some(record.header.registers),
+            read_only: self.read_only,
         };
         let mut context = Context {
             scope: &mut view,
@@ -345,11 +344,15 @@ impl Session {
                 let hits = place.hits.load(Ordering::Relaxed);
                 let drops = place.drops.load(Ordering::Relaxed);
                 let cost = place.cost_ns.load(Ordering::Relaxed);
+                let records = match &self.sinks {
+                    Some(sinks) => sinks.records(probe.number),
+                    None => hits.saturating_sub(drops),
+                };
                 ProbeSummary {
                     probe: probe.number,
                     location: probe.spec.clone(),
                     hits,
-                    records: hits.saturating_sub(drops),
+                    records,
                     drops,
                     faults: place.faults.load(Ordering::Relaxed),
                     ns_per_hit: cost.checked_div(hits),

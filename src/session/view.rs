@@ -144,7 +144,22 @@ pub struct View<'a> {
     pub keeper: Option<RefCell<&'a mut Keeper>>,
     /// The thread's registers.
     pub registers: Option<Registers>,
+    /// A process is not to be changed.
+    pub read_only: bool,
 }
+
+impl View<'_> {
+    /// Whether what a command asks for may be done to the process.
+    fn check_writable(&self) -> Result<(), ScopeError> {
+        match self.source {
+            Source::Live { .. } if self.read_only => Err(ScopeError::Refused(READ_ONLY.into())),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What is said to a command that would change a process under `--read-only`.
+pub const READ_ONLY: &str = "The program is not changed: --read-only was given.";
 
 impl Scope for View<'_> {
     fn read(&self, address: u64, buf: &mut [u8]) -> Result<(), Unreadable> {
@@ -166,6 +181,7 @@ impl Scope for View<'_> {
     }
 
     fn write(&mut self, address: u64, bytes: &[u8]) -> Result<(), ScopeError> {
+        self.check_writable()?;
         match &mut self.source {
             Source::Files => Err(Unreadable { address }.into()),
             Source::Live { target, .. } => match &mut self.keeper {
@@ -187,6 +203,7 @@ impl Scope for View<'_> {
     }
 
     fn set_register(&mut self, register: Register, value: u64) -> Result<(), ScopeError> {
+        self.check_writable()?;
         let Some(registers) = &mut self.registers else {
             return Err(ScopeError::NoRegisters);
         };

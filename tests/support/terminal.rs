@@ -106,6 +106,12 @@ impl Terminal {
 
     /// Waits for the end of the process; gives what came until then.
     pub fn end(&mut self) -> (ExitStatus, String) {
+        let (status, text) = self.end_raw();
+        (status, without_escapes(&text))
+    }
+
+    /// The same with what moves the cursor and colors.
+    pub fn end_raw(&mut self) -> (ExitStatus, String) {
         let mut status = None;
         let ended = process::until(Instant::now() + PATIENCE, || {
             while let Ok(bytes) = self.screen.try_recv() {
@@ -119,7 +125,7 @@ impl Terminal {
         }
         let status = status.filter(|_| ended);
         let status = status.unwrap_or_else(|| panic!("it does not end:\n{}", self.seen));
-        (status, without_escapes(&self.unread))
+        (status, self.unread.clone())
     }
 }
 

@@ -1,0 +1,259 @@
+//! What would change the program, found in the text alone: no process is needed, and no symbol.
+//!
+//! `--read-only` refuses it before anything is touched. Convenience variables are not the program's.
+
+use crate::arch::{Register, Registers};
+
+use super::parse_type::starts_type;
+use super::scope::Special;
+use super::script::{Line, Node, Resolver, split_word};
+use super::statement::{Statement, parse_statement};
+use super::{Expr, Scope, ScopeError, Symbol, SymbolKind, Unreadable, Value, parse};
+
+/// The first line of a body that would change the program.
+pub(crate) fn first_change<'n>(nodes: &'n [Node], resolver: &dyn Resolver) -> Option<&'n Line> {
+    nodes.iter().find_map(|node| match node {
+        Node::Simple(line) => is_change(&line.text, resolver).then_some(line),
+        Node::If {
+            condition,
+            then,
+            otherwise,
+        } => head(condition)
+            .or_else(|| first_change(then, resolver))
+            .or_else(|| first_change(otherwise, resolver)),
+        Node::While { condition, body } => head(condition).or_else(|| first_change(body, resolver)),
+        Node::Commands { body, .. } => first_change(body, resolver),
+        // What a command of one's own does is looked at when it is used.
+        Node::Define { .. } | Node::Document { .. } | Node::Foreign { .. } => None,
+        Node::LoopBreak(_) | Node::LoopContinue(_) => None,
+    })
+}
+
+fn head(condition: &Line) -> Option<&Line> {
+    expression_changes(&condition.text).then_some(condition)
+}
+
+/// Whether evaluating a text would change the program.
+pub(crate) fn expression_changes(text: &str) -> bool {
+    parse(text, &AnyName).is_ok_and(|expr| changes(&expr))
+}
+
+/// Whether one command would change the program.
+fn is_change(line: &str, resolver: &dyn Resolver) -> bool {
+    let (name, arguments) = resolver.resolve(line).unwrap_or_else(|| split_word(line));
+    match parse_statement(name, arguments, &AnyName) {
+        Ok(Some(statement)) => statement_changes(&statement),
+        // `set count = 1`: a variable of the program.
+        Ok(None) if name == "set" => {
+            let (_, rest) = split_word(arguments);
+            rest.starts_with('=') && !rest.starts_with("==")
+        }
+        Ok(None) => matches!(name, "kill"),
+        Err(_) => false,
+    }
+}
+
+fn statement_changes(statement: &Statement) -> bool {
+    let maybe = |expr: &Option<Expr>| expr.as_ref().is_some_and(changes);
+    match statement {
+        Statement::Print { value, .. } => maybe(value),
+        Statement::Output { value, .. } | Statement::Set(value) => changes(value),
+        Statement::Printf(printf) => printf.arguments.iter().any(changes),
+        Statement::Examine { address, .. } => maybe(address),
+        Statement::Hexdump { address, length } => changes(address) || changes(length),
+        Statement::Continue(count) => maybe(count),
+        Statement::Echo(_)
+        | Statement::Silent
+        | Statement::If { .. }
+        | Statement::While { .. }
+        | Statement::Break
+        | Statement::Next
+        | Statement::Invalid(_)
+        | Statement::Other(_) => false,
+    }
+}
+
+/// Whether an expression assigns to memory or a register anywhere.
+fn changes(expr: &Expr) -> bool {
+    match expr {
+        Expr::Assign(to, value) | Expr::AssignOp(_, to, value) => {
+            !is_variable(to) || changes(to) || changes(value)
+        }
+        Expr::IncDec(_, to) => !is_variable(to) || changes(to),
+        Expr::Array(list) => list.iter().any(changes),
+        Expr::Internal(_, list) => list.iter().any(changes),
+        Expr::Call(function, list) => changes(function) || list.iter().any(changes),
+        Expr::Unary(_, a)
+        | Expr::Cast(_, a)
+        | Expr::Reinterpret(_, a)
+        | Expr::At(_, a)
+        | Expr::Member(a, _)
+        | Expr::Arrow(a, _) => changes(a),
+        Expr::Binary(_, a, b) | Expr::Comma(a, b) | Expr::Index(a, b) | Expr::Repeat(a, b) => {
+            changes(a) || changes(b)
+        }
+        Expr::Conditional(a, b, c) => changes(a) || changes(b) || changes(c),
+        // Only the type of their operand is looked at.
+        Expr::SizeOf(_) | Expr::AlignOf(_) => false,
+        Expr::Integer { .. }
+        | Expr::Float { .. }
+        | Expr::String { .. }
+        | Expr::Register(_)
+        | Expr::Variable(_)
+        | Expr::HistoryBack(_)
+        | Expr::HistoryNumber(_)
+        | Expr::Argument(_)
+        | Expr::Special(_)
+        | Expr::Symbol { .. }
+        | Expr::Type(_) => false,
+    }
+}
+
+/// A convenience variable or a part of one. What an index goes through may be a pointer.
+fn is_variable(target: &Expr) -> bool {
+    match target {
+        Expr::Variable(_) => true,
+        Expr::Member(whole, _) => is_variable(whole),
+        _ => false,
+    }
+}
+
+/// A scope in which every name is something, and nothing can be reached.
+struct AnyName;
+
+impl Scope for AnyName {
+    fn read(&self, address: u64, _: &mut [u8]) -> Result<(), Unreadable> {
+        Err(Unreadable { address })
+    }
+
+    fn write(&mut self, address: u64, _: &[u8]) -> Result<(), ScopeError> {
+        Err(Unreadable { address }.into())
+    }
+
+    fn registers(&self) -> Option<&Registers> {
+        None
+    }
+
+    fn set_register(&mut self, _: Register, _: u64) -> Result<(), ScopeError> {
+        Err(ScopeError::NoRegisters)
+    }
+
+    fn vector_register(&self, _: &str) -> Option<Vec<u8>> {
+        None
+    }
+
+    fn symbol(&self, name: &str) -> Option<Symbol> {
+        // Words of the language, which a symbol would hide.
+        let own = matches!(name, "true" | "false") || starts_type(name);
+        (!own).then_some(Symbol {
+            address: 0,
+            size: 0,
+            kind: SymbolKind::Data,
+        })
+    }
+
+    fn symbol_at(&self, _: u64) -> Option<(String, u64)> {
+        None
+    }
+
+    fn variable(&self, _: &str) -> Option<Value> {
+        None
+    }
+
+    fn set_variable(&mut self, _: &str, _: Value) -> Result<(), ScopeError> {
+        Ok(())
+    }
+
+    fn history(&self, _: usize) -> Option<Value> {
+        None
+    }
+
+    fn history_length(&self) -> usize {
+        0
+    }
+
+    fn push_history(&mut self, _: Value) -> usize {
+        0
+    }
+
+    fn special(&self, _: Special) -> Option<u64> {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::script::{FullNames, Position, read};
+    use super::*;
+
+    fn first(text: &str) -> Option<String> {
+        let at = Position {
+            file: "t".into(),
+            line: 1,
+        };
+        let nodes = read(at, text, &FullNames).unwrap();
+        first_change(&nodes, &FullNames).map(|line| line.text.clone())
+    }
+
+    #[test]
+    fn what_changes_the_program_is_found() {
+        for line in [
+            "set $rdi = 1",
+            "set var counter = 1",
+            "set counter = 1",
+            "set counter=1",
+            "set {char}($rsi+3) = 0x61",
+            "set *(int*)$sp += 1",
+            "print counter++",
+            "print $rax = 3",
+            "print $n + ($rip = 4)",
+            "print $p[0] = 1",
+            "print $p->x = 1",
+            "output ($x = 1), ($eflags |= 1)",
+            "printf \"%d\", $rdi--",
+            "x/4xb counter = 4",
+            "call ns::var = 1",
+            "hexdump $rsi, $rdx = 4",
+            "set $n = ($xmm0.v4_int32[0] = 1)",
+            "print *$n = 4",
+        ] {
+            assert_eq!(first(line).as_deref(), Some(line));
+        }
+    }
+
+    #[test]
+    fn what_only_looks_is_not() {
+        for line in [
+            "set $n = $n + 1",
+            "set var $n = counter",
+            "print $n++",
+            "print counter == 1",
+            "print true",
+            "set pagination off",
+            "set width 0",
+            "x/s $rsi+30",
+            "printf \"%d = 3\\n\", counter",
+            "echo $rdi = 3\\n",
+            "print sizeof(counter = 3)",
+            "print (",
+            "nosuch = 3",
+        ] {
+            assert_eq!(first(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn blocks_are_looked_into() {
+        assert_eq!(
+            first("if $n\nwhile 1\nset $rdi = 2\nend\nend").as_deref(),
+            Some("set $rdi = 2")
+        );
+        assert_eq!(first("while $rdi = 2\nend").as_deref(), Some("$rdi = 2"));
+        assert_eq!(
+            first("if 1\nelse\nset $rsi++\nend").as_deref(),
+            Some("set $rsi++")
+        );
+        assert!(expression_changes("f(1) || $rdi = 3"));
+        assert!(!expression_changes("$rdi == 3"));
+    }
+}
