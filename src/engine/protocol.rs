@@ -99,26 +99,24 @@ pub struct Launch {
 pub enum Request {
     /// With the ring's descriptor. Answer: [`Answer::Target`]; the only thread stands at the
     /// first instruction after the exec.
-    Launch {
-        target: TargetId,
-        launch: Launch,
-    },
+    Launch { target: TargetId, launch: Launch },
     /// With the ring's descriptor. Answer: [`Answer::Target`]; all threads run on.
     Attach {
         target: TargetId,
         pid: i32,
         signals: SignalPolicy,
     },
-    /// Arms a site or replaces the probes of an armed one.
+    /// Arms sites or replaces the probes of armed ones. Answer: [`Answer::Refused`].
     Arm {
         target: TargetId,
         /// The image that the front looked at; another one is there after an `execve`.
         space: AddressSpaceId,
-        site: SiteSpec,
+        sites: Vec<SiteSpec>,
     },
+    /// Answer: [`Answer::Refused`].
     Disarm {
         target: TargetId,
-        site: SiteId,
+        sites: Vec<SiteId>,
     },
     /// Lets one stopped thread go on, or all of them. A thread at a site passes it.
     Resume {
@@ -129,24 +127,16 @@ pub enum Request {
     },
     /// Stops every thread. The answer comes when all of them stand. Threads that arrive at a
     /// stopping site meanwhile send their own [`Event::Stopped`] first.
-    Interrupt {
-        target: TargetId,
-    },
+    Interrupt { target: TargetId },
     /// Answer: [`Answer::Registers`] of a stopped thread.
-    Registers {
-        target: TargetId,
-        tid: Tid,
-    },
+    Registers { target: TargetId, tid: Tid },
     SetRegisters {
         target: TargetId,
         tid: Tid,
         registers: Registers,
     },
     /// Answer: [`Answer::Bytes`]: the thread's XSAVE area (NT_X86_XSTATE).
-    VectorRegisters {
-        target: TargetId,
-        tid: Tid,
-    },
+    VectorRegisters { target: TargetId, tid: Tid },
     /// Writes memory (read-only mappings too). Bytes over a site go below its int3.
     Write {
         target: TargetId,
@@ -154,13 +144,9 @@ pub enum Request {
         bytes: Vec<u8>,
     },
     /// Puts everything back and leaves; the program runs on.
-    Detach {
-        target: TargetId,
-    },
+    Detach { target: TargetId },
     /// Ends the program.
-    Kill {
-        target: TargetId,
-    },
+    Kill { target: TargetId },
 }
 
 impl Request {
@@ -196,6 +182,8 @@ pub enum Answer {
     },
     Registers(Box<Registers>),
     Bytes(Vec<u8>),
+    /// Of several sites those for which it could not be done; none, if it was done for all.
+    Refused(Vec<(SiteId, Failure)>),
     Failed(Failure),
 }
 

@@ -117,6 +117,21 @@ impl Images {
         Ok(addresses)
     }
 
+    /// The functions that a regular expression matches, each address once: the linker's name and the
+    /// demangled one.
+    pub fn functions(
+        &self,
+        module: Option<&str>,
+        regex: &str,
+    ) -> Result<Vec<(String, String)>, Error> {
+        match self.modules.matching(module, regex) {
+            Ok(list) => Ok(list),
+            // Nothing matches, or the library is not there: nothing is set, as in gdb.
+            Err(ResolveError::NoFunction { .. } | ResolveError::NoModule { .. }) => Ok(Vec::new()),
+            Err(error) => Err(Error::new(error.to_string())),
+        }
+    }
+
     fn behind_prologue(&self, place: &Place) -> u64 {
         let loaded = &self.modules.loaded()[place.module];
         let size = place.function.1.clamp(1, PROLOGUE_MAX);

@@ -1,19 +1,15 @@
-//! From probes to sites: where each probe is now, and what the keeper must hold.
-//!
-//! Sites are made before a target goes on, never while a person is still typing: a `break` without
-//! its `commands` must not be hit.
+//! From probes to sites: where each probe is now, and what is counted there.
 
-use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
+use super::Session;
 use super::breakpoint::{Disposition, Location, Origin, Probe};
 use super::images::{Images, Unresolved};
 use super::plan::Plan;
 use super::view::Names;
-use super::{Session, engine_error, process};
 use crate::engine::client::{EngineError, Keeper};
-use crate::engine::protocol::{Failure, SiteId, SiteProbe, SiteSpec};
-use crate::error::{Error, fail};
+use crate::engine::protocol::{Failure, SiteId, SiteSpec};
+use crate::error::Error;
 use crate::lang;
 
 /// One site of one target.
@@ -43,8 +39,23 @@ impl Session {
         spec: &str,
         origin: Origin,
     ) -> Result<Vec<Location>, Unresolved> {
-        let addresses = match spec.strip_prefix('*') {
-            Some(expression) => vec![self.exact_address(target, expression)?],
+        let addresses = self.addresses_in(target, spec, origin)?;
+        let images = self.images_of(target);
+        Ok(addresses
+            .iter()
+            .map(|address| location(*address, images))
+            .collect())
+    }
+
+    /// The addresses alone.
+    pub(super) fn addresses_in(
+        &mut self,
+        target: usize,
+        spec: &str,
+        origin: Origin,
+    ) -> Result<Vec<u64>, Unresolved> {
+        match spec.strip_prefix('*') {
+            Some(expression) => Ok(vec![self.exact_address(target, expression)?]),
             None => {
                 let Some(images) = self.images_of(target) else {
                     return Err(Unresolved::NotFound {
@@ -53,16 +64,9 @@ impl Session {
                         imported: false,
                     });
                 };
-                images.locate(spec, origin == Origin::Break)?
+                images.locate(spec, origin == Origin::Break)
             }
-        };
-        let Some(images) = self.images_of(target) else {
-            return Ok(addresses.iter().map(|a| location(*a, None)).collect());
-        };
-        Ok(addresses
-            .iter()
-            .map(|address| location(*address, Some(images)))
-            .collect())
+        }
     }
 
     fn images_of(&self, target: usize) -> Option<&Images> {
@@ -129,161 +133,8 @@ impl Session {
         }
     }
 
-    /// Makes the keeper hold what the probes want, in every target.
-    pub fn sync(&mut self) -> Result<(), Error> {
-        self.sync_counters()?;
-        self.stale |= std::mem::take(&mut self.variables.retyped);
-        if !self.stale {
-            return Ok(());
-        }
-        self.stale = false;
-        let mut failed = Vec::new();
-        for index in 0..self.targets.len() {
-            self.sync_target(index, &mut failed)?;
-        }
-        if failed.is_empty() {
-            return Ok(());
-        }
-        self.stale = true;
-        fail!("{}", failed.join("\n"))
-    }
-
-    /// A script that was written with a stopped process in mind says something (`echo ready`) when
-    /// its probes are complete. Where the process runs on meanwhile they must be in place by then.
-    /// What cannot be is told when the script lets the process go on.
-    pub fn arm_early(&mut self) {
-        let runs = |target: &super::Target| !target.stopped;
-        if !self.running && self.targets.first().is_some_and(runs) {
-            let _ = self.sync();
-        }
-    }
-
-    fn sync_target(&mut self, index: usize, failed: &mut Vec<String>) -> Result<(), Error> {
-        let wanted = self.wanted(index);
-        let id = self.targets[index].id;
-        // The program is compiled over the symbols as they are now.
-        let mut specs: BTreeMap<u64, (SiteSpec, Vec<(u32, Plan)>)> = BTreeMap::new();
-        for (address, numbers) in wanted {
-            let mut plans = Vec::new();
-            let mut probes = Vec::new();
-            for number in numbers {
-                let Some(probe) = self.probes.get(number).cloned() else {
-                    continue;
-                };
-                let plan = self.plan(index, &probe, address);
-                probes.push(SiteProbe {
-                    probe: probe.place,
-                    program: plan.program.clone(),
-                    then: plan.then,
-                });
-                plans.push((number, plan));
-            }
-            let target = &mut self.targets[index];
-            let site = match target.sites.get(&address) {
-                Some(site) => site.id,
-                None => {
-                    target.next_site += 1;
-                    SiteId(target.next_site)
-                }
-            };
-            let spec = SiteSpec {
-                id: site,
-                address,
-                code: target.images.code(address),
-                probes,
-            };
-            specs.insert(address, (spec, plans));
-        }
-        let old: Vec<(u64, SiteId, bool)> = self.targets[index]
-            .sites
-            .iter()
-            .map(|(address, site)| (*address, site.id, site.armed.is_some()))
-            .collect();
-        for (address, site, armed) in old {
-            let internal = self.targets[index].internal == Some(address);
-            if !specs.contains_key(&address) && !internal {
-                if armed {
-                    // A site that is gone already is as good as taken out.
-                    let _ = self.keeper()?.disarm(id, site);
-                }
-                self.targets[index].sites.remove(&address);
-            }
-        }
-        for (address, (spec, plans)) in specs {
-            self.arm(index, address, spec, plans, failed)?;
-        }
-        Ok(())
-    }
-
-    fn arm(
-        &mut self,
-        index: usize,
-        address: u64,
-        spec: SiteSpec,
-        plans: Vec<(u32, Plan)>,
-        failed: &mut Vec<String>,
-    ) -> Result<(), Error> {
-        let held = self.targets[index]
-            .sites
-            .get(&address)
-            .is_some_and(|site| site.armed.as_ref() == Some(&spec) || site.lost);
-        let id = self.targets[index].id;
-        let result = if held {
-            Ok(())
-        } else {
-            self.keeper()?.arm(id, spec.clone())
-        };
-        let armed = match result {
-            Ok(()) => Some(spec.clone()),
-            // It has ended meanwhile, which an event tells.
-            Err(error) if is_gone(&error) || process::has_ended(self.targets[index].pid) => None,
-            Err(error) => {
-                let numbers: Vec<String> = plans.iter().map(|(n, _)| n.to_string()).collect();
-                failed.push(format!(
-                    "Cannot insert breakpoint {}.\n{}",
-                    numbers.join(", "),
-                    engine_error(&error)
-                ));
-                None
-            }
-        };
-        let lost = self.targets[index]
-            .sites
-            .get(&address)
-            .is_some_and(|s| s.lost);
-        let site = Site {
-            id: spec.id,
-            armed,
-            probes: plans,
-            lost,
-        };
-        self.targets[index].sites.insert(address, site);
-        Ok(())
-    }
-
-    /// Which probes are at which address of a target.
-    fn wanted(&mut self, index: usize) -> BTreeMap<u64, Vec<u32>> {
-        let mut wanted: BTreeMap<u64, Vec<u32>> = BTreeMap::new();
-        let probes: Vec<Probe> = self.probes.iter().filter(|p| p.enabled).cloned().collect();
-        for probe in probes {
-            let locations = if self.targets.len() == 1 {
-                probe.locations.clone()
-            } else {
-                self.locate_in(index, &probe.spec, probe.origin)
-                    .unwrap_or_default()
-            };
-            for location in locations.iter().filter(|l| l.enabled) {
-                let numbers = wanted.entry(location.address).or_default();
-                if !numbers.contains(&probe.number) {
-                    numbers.push(probe.number);
-                }
-            }
-        }
-        wanted
-    }
-
     /// Tells the keeper which probes are on, and how many hits each lets by.
-    fn sync_counters(&mut self) -> Result<(), Error> {
+    pub(super) fn sync_counters(&mut self) -> Result<(), Error> {
         if self.targets.is_empty() {
             return Ok(());
         }

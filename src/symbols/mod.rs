@@ -33,6 +33,6 @@ pub use location::{Location, split_module};
 pub use maps::parse as parse_maps;
 pub use modules::{Loaded, Modules};
 pub use nearest::functions as nearest_functions;
-pub use pattern::Pattern;
+pub use pattern::{Pattern, basic_regex};
 pub use place::{Named, Place, ResolveError};
 pub use table::SymbolKind;

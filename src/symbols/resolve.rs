@@ -73,11 +73,53 @@ impl Modules {
         module: Option<&str>,
         regex: &str,
     ) -> Result<Vec<Place>, ResolveError> {
+        let mut places = Places::default();
+        self.each_match(module, regex, |index, symbol| {
+            self.take(index, symbol, &mut places)
+        })?;
+        match places.list.is_empty() {
+            true => Err(ResolveError::NoFunction {
+                name: format!("/{regex}/"),
+                nearest: Vec::new(),
+            }),
+            false => Ok(places.list),
+        }
+    }
+
+    /// The functions that a pattern matches, each address once: the linker's name and the demangled one. That
+    /// of an indirect function is its own, not its implementation's.
+    pub fn matching(
+        &self,
+        module: Option<&str>,
+        regex: &str,
+    ) -> Result<Vec<(String, String)>, ResolveError> {
+        let mut names = Vec::new();
+        self.each_match(module, regex, |index, symbol| {
+            let table = self.loaded[index].module.symbols();
+            names.push((
+                index,
+                symbol.address,
+                table.linkage_name(symbol).into_owned(),
+                table.display_name(symbol),
+            ));
+        })?;
+        names.dedup_by_key(|(index, address, ..)| (*index, *address));
+        Ok(names
+            .into_iter()
+            .map(|(_, _, linkage, display)| (linkage, display))
+            .collect())
+    }
+
+    fn each_match(
+        &self,
+        module: Option<&str>,
+        regex: &str,
+        mut visit: impl FnMut(usize, &Symbol),
+    ) -> Result<(), ResolveError> {
         let among = match module {
             Some(module) => self.named(module)?,
             None => (0..self.loaded.len()).collect(),
         };
-        let mut places = Places::default();
         for &index in &among {
             let module = &self.loaded[index].module;
             let found = module
@@ -86,17 +128,10 @@ impl Modules {
                     why: error.to_string(),
                 })?;
             for &found in found.iter() {
-                let symbol = &module.symbols().all()[found as usize];
-                self.take(index, symbol, &mut places);
+                visit(index, &module.symbols().all()[found as usize]);
             }
         }
-        match places.list.is_empty() {
-            true => Err(ResolveError::NoFunction {
-                name: format!("/{regex}/"),
-                nearest: Vec::new(),
-            }),
-            false => Ok(places.list),
-        }
+        Ok(())
     }
 
     fn places_in(&self, index: usize, name: &str, places: &mut Places) {

@@ -7,7 +7,7 @@ use super::stop::Stopped;
 use super::sys;
 use super::target::{Order, Target, failure};
 use super::thread::{State, Thread};
-use crate::engine::protocol::{Answer, Call, Failure, Request, SiteSpec, Tid};
+use crate::engine::protocol::{Answer, Call, Failure, Request, SiteId, SiteSpec, Tid};
 
 impl Target {
     /// What the front is told of a target that has begun, and the descriptor of its memory.
@@ -30,8 +30,8 @@ impl Target {
         };
         let answer = match request {
             Request::Arm { space, .. } if space != self.space => Answer::Failed(Failure::Replaced),
-            Request::Arm { site, .. } => self.arm(site),
-            Request::Disarm { site, .. } => done(self.sites.disarm(&self.memory, site)),
+            Request::Arm { sites, .. } => self.arm(sites),
+            Request::Disarm { sites, .. } => self.disarm(sites),
             Request::Resume { tid, signal, .. } => self.let_go_on(tid, signal),
             Request::Interrupt { .. } => {
                 self.interrupting = Some(number);
@@ -59,10 +59,24 @@ impl Target {
         self.front.reply(number, answer);
     }
 
-    fn arm(&mut self, site: SiteSpec) -> Answer {
-        let answer = done(self.sites.arm(&self.memory, site));
-        self.crash.pass(Point::Armed);
-        answer
+    fn arm(&mut self, sites: Vec<SiteSpec>) -> Answer {
+        let mut refused = Vec::new();
+        for site in sites {
+            let id = site.id;
+            if let Err(failure) = self.sites.arm(&self.memory, site) {
+                refused.push((id, failure));
+            }
+            self.crash.pass(Point::Armed);
+        }
+        Answer::Refused(refused)
+    }
+
+    fn disarm(&mut self, sites: Vec<SiteId>) -> Answer {
+        let disarm = |id| {
+            let failure = self.sites.disarm(&self.memory, id).err()?;
+            Some((id, failure))
+        };
+        Answer::Refused(sites.into_iter().filter_map(disarm).collect())
     }
 
     fn write(&mut self, address: u64, mut bytes: Vec<u8>) -> Result<(), Failure> {
