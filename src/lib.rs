@@ -33,6 +33,7 @@
 pub(crate) mod arch;
 pub mod cli;
 pub(crate) mod command;
+pub(crate) mod doctor;
 pub(crate) mod engine;
 pub(crate) mod error;
 pub(crate) mod lang;

@@ -4,6 +4,7 @@
 //
 // Otherwise on stdin:  end      the leader ends; answers `ended` when it has
 //                      hit N    passes `site` N times; answers `hit N`
+//                      hide     may not be dumped any more; answers `hidden`
 //                      quit
 // Last line: passes=N
 #define _GNU_SOURCE
@@ -54,6 +55,9 @@ static void *thread(void *unused) {
             if (!strcmp(line, "end")) {
                 end_leader();
                 puts("ended");
+            } else if (!strcmp(line, "hide")) {
+                prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+                puts("hidden");
             } else if (sscanf(line, "hit %ld", &times) == 1) {
                 pass(times);
                 printf("hit %ld\n", times);

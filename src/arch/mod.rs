@@ -8,7 +8,9 @@ mod x86_64;
 
 pub use address::{FileAddress, LoadBias};
 /// The calling conventions, of functions and of the kernel.
-pub use x86_64::{Argument, INT3, SYSCALL, SYSCALL_ARGUMENTS, argument, find_syscall};
+pub use x86_64::{
+    Argument, INT3, RETURN_VALUE, SYSCALL, SYSCALL_ARGUMENTS, argument, find_syscall,
+};
 /// Instruction boundaries, prologues and text.
 pub use x86_64::{Boundary, boundary, disassemble, is_padding, prologue};
 /// A site's first instruction, out of line.
@@ -17,6 +19,8 @@ pub use x86_64::{Displaced, Position, SLOT_MAX, Slot};
 pub use x86_64::{
     EFLAGS, INFO_REGISTERS, MASK_REGISTERS, MXCSR, RegisterClass, register_name, vector_register,
 };
+/// The ways out of a function.
+pub use x86_64::{ExitKind, Target, exits};
 /// The general registers as ptrace has them.
 pub use x86_64::{Register, Registers};
 /// What a kernel uprobe costs on an instruction.

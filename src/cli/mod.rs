@@ -1,5 +1,6 @@
 //! The command line: which front runs, with what.
 
+mod doctor;
 mod gdb;
 mod prompt;
 mod signals;
@@ -20,6 +21,7 @@ pub fn main() -> ExitCode {
     let mut arguments = arguments.peekable();
     let result = match arguments.peek().and_then(|first| first.to_str()) {
         Some("trace") => trace::main(arguments.skip(1)),
+        Some("doctor") => doctor::main(arguments.skip(1)),
         Some("symbols") => symbols::main(arguments.skip(1)),
         _ => gdb::parse(arguments).and_then(prompt::main),
     };

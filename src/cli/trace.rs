@@ -350,6 +350,9 @@ fn banner(interpreter: &mut Interpreter) {
             }
         };
         eprintln!("  probe {}: {} {places}", probe.number, probe.spec);
+        for remark in crate::session::returns::remarks(&probe.locations) {
+            eprintln!("    {remark}");
+        }
     }
     let arming = session.arming;
     if arming.sites > 8 {

@@ -26,7 +26,7 @@ pub static TOP: Table<Action> = Table {
         Entry {
             name: "break",
             aliases: &["brea", "bre", "br", "b"],
-            help: "Set a breakpoint.\nUsage: break [LOCATION] [if CONDITION]\nLOCATION is a function, Class::method, Class::method(int), a mangled name, LIB.so:FUNCTION,\nLIB+0xOFFSET, FILE:0xOFFSET, /REGEX/ or LIB:/REGEX/ (every function whose demangled name matches),\nor *EXPRESSION (that very address).\nWithout LOCATION: where the selected thread stands.",
+            help: "Set a breakpoint.\nUsage: break [LOCATION] [if CONDITION]\nLOCATION is a function, Class::method, Class::method(int), a mangled name, LIB.so:FUNCTION,\nLIB+0xOFFSET, FILE:0xOFFSET, /REGEX/ or LIB:/REGEX/ (every function whose demangled name matches),\nor *EXPRESSION (that very address).\nLOCATION%return is every way out of the function: there $_retval is what it returns, and\n$_entry(EXPRESSION) what the expression was when that call began.\nWithout LOCATION: where the selected thread stands.",
             action: breakpoints::break_,
         },
         Entry {

@@ -315,6 +315,20 @@ impl Keeper {
         self.ask(request, None).map(drop)
     }
 
+    /// What the call that ends where a thread stands had kept for a probe at its entry; `None` if
+    /// it was not seen to begin.
+    pub fn entry(
+        &mut self,
+        target: TargetId,
+        tid: Tid,
+        probe: u16,
+    ) -> Result<Option<Vec<(u16, u64)>>, EngineError> {
+        match self.ask(Request::Entry { target, tid, probe }, None)?.0 {
+            Answer::Entry(values) => Ok(values),
+            _ => Err(EngineError::Refused(Failure::Malformed)),
+        }
+    }
+
     /// The XSAVE area of a stopped thread.
     pub fn vector_registers(&mut self, target: TargetId, tid: Tid) -> Result<Vec<u8>, EngineError> {
         match self.ask(Request::VectorRegisters { target, tid }, None)?.0 {

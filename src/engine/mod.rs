@@ -10,3 +10,4 @@ pub mod client;
 pub mod keeper;
 mod link;
 pub mod protocol;
+pub mod trial;

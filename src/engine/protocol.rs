@@ -32,6 +32,8 @@ pub enum Then {
     Continue,
     /// Stay stopped and tell the front ([`Event::Stopped`]); no record.
     Stop,
+    /// Nothing: the program keeps what another one at the return will ask for.
+    Nothing,
 }
 
 /// One probe at a site.
@@ -135,6 +137,13 @@ pub enum Request {
         tid: Tid,
         registers: Registers,
     },
+    /// Answer: [`Answer::Entry`] of a thread that stands at a way out: what its call had kept for
+    /// a probe.
+    Entry {
+        target: TargetId,
+        tid: Tid,
+        probe: u16,
+    },
     /// Answer: [`Answer::Bytes`]: the thread's XSAVE area (NT_X86_XSTATE).
     VectorRegisters { target: TargetId, tid: Tid },
     /// Writes memory (read-only mappings too). Bytes over a site go below its int3.
@@ -162,6 +171,7 @@ impl Request {
             | Request::Registers { target, .. }
             | Request::SetRegisters { target, .. }
             | Request::VectorRegisters { target, .. }
+            | Request::Entry { target, .. }
             | Request::Write { target, .. }
             | Request::Detach { target }
             | Request::Kill { target } => *target,
@@ -184,6 +194,8 @@ pub enum Answer {
     Bytes(Vec<u8>),
     /// Of several sites those for which it could not be done; none, if it was done for all.
     Refused(Vec<(SiteId, Failure)>),
+    /// Values by their place; `None` for a call that was not seen to begin.
+    Entry(Option<Vec<(u16, u64)>>),
     Failed(Failure),
 }
 

@@ -2,7 +2,7 @@
 
 use super::script::{Line, Node, Resolver, split_word};
 use super::statement::{Command, Statement, parse_statement};
-use super::{Error, Scope, parse};
+use super::{Error, Expr, Scope, parse};
 
 /// The most commands of one body.
 pub(crate) const MAX_COMMANDS: u16 = 10_000;
@@ -28,6 +28,25 @@ pub(crate) fn strip_silent(body: &[Node]) -> (bool, &[Node]) {
         [Node::Simple(line), rest @ ..] if line.text == "silent" => (true, rest),
         _ => (false, body),
     }
+}
+
+/// The expressions of `$_entry` in a condition and a body, each once.
+pub(crate) fn entries(condition: Option<&Expr>, body: &[Command]) -> Vec<Expr> {
+    let mut found: Vec<Expr> = Vec::new();
+    let mut look = |expr: &Expr| {
+        expr.walk(&mut |part| {
+            if let Expr::Entry(inner) = part
+                && !found.contains(inner)
+            {
+                found.push((**inner).clone());
+            }
+        });
+    };
+    condition.into_iter().for_each(&mut look);
+    for command in body {
+        command.statement.expressions(&mut |expr| look(expr));
+    }
+    found
 }
 
 struct Builder<'a> {

@@ -87,6 +87,7 @@ fn changes(expr: &Expr) -> bool {
         | Expr::Cast(_, a)
         | Expr::Reinterpret(_, a)
         | Expr::At(_, a)
+        | Expr::Entry(a)
         | Expr::Member(a, _)
         | Expr::Arrow(a, _) => changes(a),
         Expr::Binary(_, a, b) | Expr::Comma(a, b) | Expr::Index(a, b) | Expr::Repeat(a, b) => {
@@ -103,6 +104,7 @@ fn changes(expr: &Expr) -> bool {
         | Expr::HistoryBack(_)
         | Expr::HistoryNumber(_)
         | Expr::Argument(_)
+        | Expr::Retval
         | Expr::Special(_)
         | Expr::Symbol { .. }
         | Expr::Type(_) => false,

@@ -1,6 +1,6 @@
 //! Why an expression could not be parsed, typed or evaluated.
 
-use super::scope::{ScopeError, Unreadable};
+use super::scope::{ScopeError, Unavailable, Unreadable};
 
 /// The text of each is gdb's.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -11,6 +11,9 @@ pub(crate) enum Error {
     /// Integer division or remainder by zero.
     #[error("Division by zero")]
     DivisionByZero,
+    /// A value that the place does not have.
+    #[error(transparent)]
+    Unavailable(#[from] Unavailable),
     /// Anything else, in gdb's words.
     #[error("{0}")]
     Message(String),

@@ -9,7 +9,7 @@ use super::error::Error;
 use super::expr::{BinaryOp, Expr, Internal, UnaryOp};
 use super::operate;
 use super::registers::{Home, RegisterView};
-use super::scope::{Scope, Special, Symbol, SymbolKind};
+use super::scope::{Scope, Special, Symbol, SymbolKind, Unavailable, WayOut};
 use super::types::{Kind, Type};
 use super::value::{Place, Value};
 
@@ -77,6 +77,8 @@ impl Evaluator<'_> {
             Expr::HistoryBack(back) => self.history_back(*back),
             Expr::HistoryNumber(number) => self.history(*number),
             Expr::Argument(number) => self.argument(*number),
+            Expr::Retval => self.retval(),
+            Expr::Entry(expr) => self.entry(expr),
             Expr::Special(what) => self.special(*what),
             Expr::Symbol { name, symbol } => match symbol.kind {
                 SymbolKind::Text | SymbolKind::Ifunc => {
@@ -204,8 +206,13 @@ impl Evaluator<'_> {
                 // A void variable has no bytes worth asking for.
                 Ok(Value::lazy(ty.clone(), place.clone()).part(ty, place, contents))
             }
-            (None, Some(stands_for)) => self.value(&stands_for),
-            (None, None) => {
+            // Elsewhere it is a variable like others.
+            (None, Some(stands_for))
+                if stands_for != Expr::Retval || self.scope().way_out() != WayOut::None =>
+            {
+                self.value(&stands_for)
+            }
+            (None, _) => {
                 let void = Value::void();
                 Ok(void.part(Type::void(), place, void.contents().cloned()))
             }
@@ -246,6 +253,29 @@ impl Evaluator<'_> {
         let registers = self.scope().registers();
         let registers = registers.ok_or_else(|| Error::new("No registers."))?;
         Ok(Value::at(Type::long(), registers.sp().wrapping_add(above)))
+    }
+
+    fn retval(&self) -> Result<Value, Error> {
+        let place = Place::Register {
+            register: arch::RETURN_VALUE,
+            offset: 0,
+        };
+        match self.scope().way_out() {
+            _ if self.typing() => {}
+            WayOut::Return => {}
+            WayOut::Jump => return Err(Unavailable::RetvalAtJump.into()),
+            WayOut::None => return Err(Unavailable::Retval.into()),
+        }
+        Ok(Value::lazy(Type::long(), place))
+    }
+
+    fn entry(&mut self, expr: &Expr) -> Result<Value, Error> {
+        let ty = type_of(expr, self.scope())?;
+        if self.typing() {
+            return Ok(unknown(ty));
+        }
+        let bits = self.scope().at_entry(expr)?;
+        Ok(Value::from_u64(ty, bits))
     }
 
     fn special(&self, what: Special) -> Result<Value, Error> {

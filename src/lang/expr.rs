@@ -43,6 +43,10 @@ pub(crate) enum Expr {
     HistoryNumber(u64),
     /// `$_arg1`…: an ABI argument at a function's entry, from 1. Its type is `long`.
     Argument(u32),
+    /// `$_retval`: the return value, where a function returns. Its type is `long`.
+    Retval,
+    /// `$_entry(EXPR)`: what it was at the entry of the call that ends here.
+    Entry(Box<Expr>),
     /// `$_now` and its kin. The type is `long`, `int` for ids.
     Special(Special),
     /// A symbol without debug info.
@@ -151,4 +155,54 @@ pub(crate) enum Internal {
     Be32,
     /// `$_be64(p)`: `unsigned long`.
     Be64,
+}
+
+impl Expr {
+    /// Shows the expression and all its parts to `f`, the outer ones first.
+    pub(crate) fn walk(&self, f: &mut dyn FnMut(&Expr)) {
+        f(self);
+        match self {
+            Expr::Unary(_, a)
+            | Expr::IncDec(_, a)
+            | Expr::Cast(_, a)
+            | Expr::Reinterpret(_, a)
+            | Expr::At(_, a)
+            | Expr::SizeOf(a)
+            | Expr::AlignOf(a)
+            | Expr::Entry(a)
+            | Expr::Member(a, _)
+            | Expr::Arrow(a, _) => a.walk(f),
+            Expr::Binary(_, a, b)
+            | Expr::Assign(a, b)
+            | Expr::AssignOp(_, a, b)
+            | Expr::Comma(a, b)
+            | Expr::Index(a, b)
+            | Expr::Repeat(a, b) => {
+                a.walk(f);
+                b.walk(f);
+            }
+            Expr::Conditional(a, b, c) => {
+                a.walk(f);
+                b.walk(f);
+                c.walk(f);
+            }
+            Expr::Array(all) | Expr::Internal(_, all) => all.iter().for_each(|one| one.walk(f)),
+            Expr::Call(function, all) => {
+                function.walk(f);
+                all.iter().for_each(|one| one.walk(f));
+            }
+            Expr::Integer { .. }
+            | Expr::Float { .. }
+            | Expr::String { .. }
+            | Expr::Register(_)
+            | Expr::Variable(_)
+            | Expr::HistoryBack(_)
+            | Expr::HistoryNumber(_)
+            | Expr::Argument(_)
+            | Expr::Retval
+            | Expr::Special(_)
+            | Expr::Symbol { .. }
+            | Expr::Type(_) => {}
+        }
+    }
 }

@@ -53,7 +53,7 @@ pub(crate) use eval::{evaluate, type_of};
 pub(crate) use format::{format_scalar, linkage_symbolic, print_value};
 pub(crate) use parse::{parse, parse_argument};
 
-/// What a convenience variable that nobody has set yet stands for: `$arg1`, `$now`, `$wall` are
+/// What a convenience variable that nobody has set yet stands for: `$arg1`, `$retval`, `$now` are
 /// short forms of `$_arg1` and so on until a script assigns them.
 pub(crate) fn short_form(name: &str) -> Option<Expr> {
     if let Some(digits) = name.strip_prefix("arg") {
@@ -61,6 +61,7 @@ pub(crate) fn short_form(name: &str) -> Option<Expr> {
         return digits.parse().ok().filter(|_| plain).map(Expr::Argument);
     }
     match name {
+        "retval" => Some(Expr::Retval),
         "now" => Some(Expr::Special(scope::Special::Now)),
         "wall" => Some(Expr::Special(scope::Special::Wall)),
         _ => None,

@@ -534,12 +534,30 @@ fn call(function: Expr, arguments: Vec<Expr>) -> Result<Expr, Error> {
         },
         _ => None,
     };
+    if matches!(&function, Expr::Variable(name) if name == "_entry") {
+        return entry(arguments);
+    }
     match (internal, &function) {
         (Some(_), _) if arguments.len() != 1 => {
             Err(Error::new("You must provide one argument: the address."))
         }
         (Some(internal), _) => Ok(Expr::Internal(internal, arguments)),
         _ => Ok(Expr::Call(Box::new(function), arguments)),
+    }
+}
+
+/// `$_entry(EXPR)`
+fn entry(mut arguments: Vec<Expr>) -> Result<Expr, Error> {
+    let (Some(argument), true) = (arguments.pop(), arguments.is_empty()) else {
+        return Err(Error::new("You must provide one argument: an expression."));
+    };
+    let mut nested = false;
+    argument.walk(&mut |part| nested |= matches!(part, Expr::Entry(_) | Expr::Retval));
+    match nested {
+        true => Err(Error::new(
+            "What is only known at the way out cannot be asked for at the entry.",
+        )),
+        false => Ok(Expr::Entry(Box::new(argument))),
     }
 }
 
@@ -576,7 +594,7 @@ fn dollar(name: String) -> Expr {
         return Expr::Register(register);
     }
     match name.strip_prefix('_').and_then(super::short_form) {
-        Some(argument @ Expr::Argument(_)) => argument,
+        Some(meant @ (Expr::Argument(_) | Expr::Retval)) => meant,
         _ => Expr::Variable(name),
     }
 }

@@ -4,7 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::arch::{Register, Registers};
 
+use super::expr::Expr;
 use super::value::Value;
+pub(crate) use crate::record::wire::Unavailable;
 
 /// Memory could not be read or written; `address` is the first byte that failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -41,6 +43,18 @@ pub(crate) enum Special {
     Pid,
     /// The processor it runs on.
     Cpu,
+}
+
+/// How a place leaves its function.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum WayOut {
+    /// It does not, as far as is known.
+    #[default]
+    None,
+    /// It returns: the return value is in its register.
+    Return,
+    /// It jumps to another function, which will return in its place.
+    Jump,
 }
 
 /// What a symbol stands for.
@@ -131,6 +145,18 @@ pub(crate) trait Scope {
 
     /// Facts about the hit: `$_now $_wall $_tid $_pid $_cpu`.
     fn special(&self, what: Special) -> Option<u64>;
+
+    /// How the place of the hit leaves its function.
+    fn way_out(&self) -> WayOut {
+        WayOut::None
+    }
+
+    /// What `$_entry(EXPR)` is: the value that the expression had at the entry of the call that
+    /// ends here, extended to 64 bits.
+    fn at_entry(&self, expr: &Expr) -> Result<u64, Unavailable> {
+        let _ = expr;
+        Err(Unavailable::Entry)
+    }
 
     /// A warning (gdb prints `warning: TEXT` on its error stream). Dropped unless overridden.
     fn warn(&self, text: &str) {

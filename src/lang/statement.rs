@@ -281,6 +281,42 @@ fn unescape(text: &str) -> Vec<u8> {
 }
 
 impl Statement {
+    /// Shows the statement's expressions to `f`, those of its bodies too.
+    pub(crate) fn expressions<'s>(&'s self, f: &mut dyn FnMut(&'s Expr)) {
+        match self {
+            Statement::Print { value, .. } | Statement::Examine { address: value, .. } => {
+                value.iter().for_each(f);
+            }
+            Statement::Output { value, .. } | Statement::Set(value) => f(value),
+            Statement::Printf(printf) => printf.arguments.iter().for_each(f),
+            Statement::Hexdump { address, length } => {
+                f(address);
+                f(length);
+            }
+            Statement::Continue(count) => count.iter().for_each(f),
+            Statement::If {
+                condition,
+                then,
+                otherwise,
+            } => {
+                f(condition);
+                let all = then.iter().chain(otherwise);
+                all.for_each(|command| command.statement.expressions(f));
+            }
+            Statement::While { condition, body } => {
+                f(condition);
+                body.iter()
+                    .for_each(|command| command.statement.expressions(f));
+            }
+            Statement::Echo(_)
+            | Statement::Silent
+            | Statement::Break
+            | Statement::Next
+            | Statement::Invalid(_)
+            | Statement::Other(_) => {}
+        }
+    }
+
     /// Runs a statement that has no body and is the language's own.
     pub(crate) fn run(&self, context: &mut Context) -> Result<Flow, Failure> {
         match self {

@@ -12,8 +12,8 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-use crate::arch::{Register, Registers};
-use crate::lang::scope::Special;
+use crate::arch::{ExitKind, Register, Registers};
+use crate::lang::scope::{Special, Unavailable, WayOut};
 use crate::lang::script::Position;
 use crate::lang::statement::{Command, Statement};
 use crate::lang::{Error, Expr, Scope, ScopeError, Symbol, Type, Unreadable, Value};
@@ -24,8 +24,13 @@ use super::program::{Op, Program, V, Width};
 mod display;
 mod expression;
 mod place;
+mod returns;
+#[cfg(test)]
+mod returns_tests;
 #[cfg(test)]
 mod tests;
+
+pub(crate) use returns::way_out;
 
 /// The convenience variables that programs share: 64-bit integers, each with one type.
 pub(crate) trait Variables {
@@ -45,6 +50,21 @@ pub(crate) struct Source<'a> {
     pub continues: bool,
     /// The site is a function's first instruction, where its arguments are in their places.
     pub entry: bool,
+    /// The site is a way out of a function.
+    pub out: Option<Out<'a>>,
+}
+
+/// A way out of a function.
+#[derive(Clone, Copy)]
+pub(crate) struct Out<'a> {
+    /// How it leaves.
+    pub kind: ExitKind,
+    /// The function's address.
+    pub function: u64,
+    /// All of the function's code: start and length of each part.
+    pub parts: &'a [(u64, u64)],
+    /// The expressions of `$_entry` that are kept at the function's entry, or why none is.
+    pub entries: Result<&'a [Expr], Unavailable>,
 }
 
 /// Why the site has to stop and ask the front.
@@ -71,21 +91,20 @@ pub(crate) fn compile(
     scope: &dyn Scope,
     variables: &mut dyn Variables,
 ) -> Result<Program, NotCompiled> {
-    let mut compiler = Compiler {
-        program: Program::default(),
-        scope: StaticScope {
-            inner: scope,
-            known: RefCell::default(),
-            registers: Registers::default(),
-        },
-        variables,
-        entry: source.entry,
-        keep: false,
-        ends: Vec::new(),
-        examined: None,
-        size: None,
-    };
-    compiler.site(source)
+    Compiler::new(source.entry, source.out, scope, variables).site(source)
+}
+
+/// Compiles what keeps an expression of `$_entry` at the function's first instruction: number
+/// `index` of `out.entries`. The first one tells that a call begins.
+pub(crate) fn compile_entry(
+    index: usize,
+    out: Out,
+    scope: &dyn Scope,
+    variables: &mut dyn Variables,
+) -> Result<Program, NotCompiled> {
+    Compiler::new(true, None, scope, variables)
+        .remember(index, out)
+        .map_err(whole)
 }
 
 /// An item that `x` showed: where `$_` points.
@@ -102,6 +121,7 @@ struct Compiler<'a> {
     scope: StaticScope<'a>,
     variables: &'a mut dyn Variables,
     entry: bool,
+    out: Option<Out<'a>>,
     /// Loads go into the record: a body's do, a condition's do not.
     keep: bool,
     /// Jumps to the end of the program.
@@ -119,13 +139,45 @@ struct Knowledge {
     known: HashMap<String, Type>,
 }
 
+fn whole(reason: Reason) -> NotCompiled {
+    NotCompiled {
+        statement: None,
+        at: None,
+        reason,
+    }
+}
+
+impl<'a> Compiler<'a> {
+    fn new(
+        entry: bool,
+        out: Option<Out<'a>>,
+        scope: &'a dyn Scope,
+        variables: &'a mut dyn Variables,
+    ) -> Compiler<'a> {
+        Compiler {
+            program: Program::default(),
+            scope: StaticScope {
+                inner: scope,
+                known: RefCell::default(),
+                registers: Registers::default(),
+                out: out.map_or(WayOut::None, |out| returns::way_out(out.kind)),
+            },
+            variables,
+            entry,
+            out,
+            keep: false,
+            ends: Vec::new(),
+            examined: None,
+            size: None,
+        }
+    }
+}
+
 impl Compiler<'_> {
     fn site(&mut self, source: &Source) -> Result<Program, NotCompiled> {
-        let whole = |reason| NotCompiled {
-            statement: None,
-            at: None,
-            reason,
-        };
+        if let Some(out) = self.out {
+            self.leaves(&out).map_err(whole)?;
+        }
         if let Some(condition) = source.condition {
             let truth = self.truth(condition).map_err(whole)?;
             let jump = self.jump_if_zero(truth).map_err(whole)?;
@@ -340,6 +392,7 @@ struct StaticScope<'a> {
     known: RefCell<HashMap<String, Type>>,
     /// A hit has registers, whatever the session has now; only their types are asked for.
     registers: Registers,
+    out: WayOut,
 }
 
 impl StaticScope<'_> {
@@ -415,6 +468,10 @@ impl Scope for StaticScope<'_> {
 
     fn special(&self, _: Special) -> Option<u64> {
         None
+    }
+
+    fn way_out(&self) -> WayOut {
+        self.out
     }
 }
 

@@ -1,6 +1,6 @@
 //! The reference interpreter of a probe's program. Engines that translate are tested against it.
 
-use super::program::{Binary, Fault, Op, Program, Special, Unary, V, Width};
+use super::program::{Binary, Fault, Op, Program, Special, Unary, Unavailable, V, Width};
 use crate::arch::Register;
 
 /// What a program works on: one stopped thread, and the record that is being made.
@@ -19,6 +19,14 @@ pub trait Machine {
     fn set_variable(&mut self, variable: u16, value: u64);
     /// A fact about the hit.
     fn special(&mut self, what: Special) -> u64;
+    /// A call of `function` begins, with its return address at the stack pointer.
+    fn enter(&mut self, function: u64);
+    /// Keeps a value of that call.
+    fn remember(&mut self, function: u64, index: u16, value: u64);
+    /// A call of `function` ends, with its return address at the stack pointer.
+    fn leave(&mut self, function: u64);
+    /// What the call that ended had kept; it goes into the record too.
+    fn recall(&mut self, index: u16) -> Result<u64, Unavailable>;
     /// Counts the hit; `false` ends the program here (an ignore count).
     fn hit(&mut self) -> bool;
     /// Puts bytes that were loaded into the record.
@@ -85,6 +93,7 @@ pub fn check(program: &Program) -> Result<(), Malformed> {
 fn operands(op: &Op) -> [Option<V>; 3] {
     match *op {
         Op::Const { to, .. }
+        | Op::Recall { to, .. }
         | Op::Register { to, .. }
         | Op::Variable { to, .. }
         | Op::Special { to, .. } => [Some(to), None, None],
@@ -97,8 +106,11 @@ fn operands(op: &Op) -> [Option<V>; 3] {
         } => [Some(address), Some(length), None],
         Op::CaptureString { end, address, .. } => [Some(end), Some(address), None],
         Op::Store { address, from, .. } => [Some(address), Some(from), None],
-        Op::SetRegister { from, .. } | Op::SetVariable { from, .. } => [Some(from), None, None],
+        Op::SetRegister { from, .. } | Op::SetVariable { from, .. } | Op::Remember { from, .. } => {
+            [Some(from), None, None]
+        }
         Op::JumpIfZero { condition, .. } => [Some(condition), None, None],
+        Op::Enter { .. } | Op::Leave { .. } | Op::Unavailable { .. } => [None; 3],
         Op::Jump { .. } | Op::Hit | Op::Command { .. } => [None; 3],
     }
 }
@@ -146,6 +158,7 @@ fn step<M: Machine>(
         Op::Register { to, register } => (to, machine.register(register)),
         Op::Variable { to, variable } => (to, machine.variable(variable)),
         Op::Special { to, what } => (to, machine.special(what)),
+        Op::Recall { to, index } => (to, machine.recall(index).map_err(Fault::Unavailable)?),
         Op::Load {
             to,
             address,
@@ -226,6 +239,14 @@ fn effect<M: Machine>(
         }
         Op::SetRegister { register, from } => machine.set_register(register, value(from)),
         Op::SetVariable { variable, from } => machine.set_variable(variable, value(from)),
+        Op::Enter { function } => machine.enter(function),
+        Op::Remember {
+            function,
+            index,
+            from,
+        } => machine.remember(function, index, value(from)),
+        Op::Leave { function } => machine.leave(function),
+        Op::Unavailable { what } => return Err(Fault::Unavailable(what)),
         Op::Jump { target } => return Ok(Flow::To(target)),
         Op::JumpIfZero { condition, target } if value(condition) == 0 => {
             return Ok(Flow::To(target));

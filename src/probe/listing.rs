@@ -97,6 +97,15 @@ fn line(op: &Op) -> String {
         Op::SetVariable { variable, from } => format!("variable {variable} = {from}"),
         Op::Jump { target } => format!("jump {target}"),
         Op::JumpIfZero { condition, target } => format!("jump {target} if {condition} is 0"),
+        Op::Enter { function } => format!("enter {function:#x}"),
+        Op::Remember {
+            function,
+            index,
+            from,
+        } => format!("entry {index} of {function:#x} = {from}"),
+        Op::Leave { function } => format!("leave {function:#x}"),
+        Op::Recall { to, index } => format!("{to} = entry {index}"),
+        Op::Unavailable { what } => format!("fault: {what}"),
         Op::Hit => "hit".into(),
         Op::Command { index } => format!("command {index}:"),
     }

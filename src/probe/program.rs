@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::arch::Register;
 pub(crate) use crate::lang::scope::Special;
-pub use crate::record::wire::Fault;
+pub use crate::record::wire::{Fault, Unavailable};
 
 /// A 64-bit value of a program, by number. Written before it is read, on every path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -237,6 +237,37 @@ pub enum Op {
         condition: V,
         /// The op's number; the number of ops is the end.
         target: u16,
+    },
+    /// A call of a function begins: what an earlier one left behind at this place is dropped.
+    Enter {
+        /// The function's address.
+        function: u64,
+    },
+    /// Keeps a value for the return of the call that begins here.
+    Remember {
+        /// The function's address.
+        function: u64,
+        /// Its place among the values of a call.
+        index: u16,
+        /// The value.
+        from: V,
+    },
+    /// The call of a function ends: what it kept is there for [`Op::Recall`], and nowhere else.
+    Leave {
+        /// The function's address.
+        function: u64,
+    },
+    /// A value that was kept at the entry of the call that ended; a fault if there is none.
+    Recall {
+        /// Where it goes.
+        to: V,
+        /// Its place among the values of a call.
+        index: u16,
+    },
+    /// A fault: what is asked for is never there.
+    Unavailable {
+        /// What it is.
+        what: Unavailable,
     },
     /// This pass is a hit (the condition, if there is one, was true): counts it; an ignore count
     /// that is not used up ends the program here.

@@ -23,6 +23,8 @@ pub(crate) struct Hit {
     pub function: String,
     /// Name and text of each argument that is shown.
     pub args: Vec<(String, String)>,
+    /// At a way out of a function: the text of what it returns, `None` where that is not known yet.
+    pub retval: Option<Option<String>>,
     /// The lines that the body printed.
     pub out: Vec<String>,
     /// What ended the body early.
@@ -55,6 +57,33 @@ pub(crate) struct ProbeSummary {
     pub faults: u64,
     /// What a hit cost, in ns, where that was measured.
     pub ns_per_hit: Option<u64>,
+    /// What came of calls whose beginnings were looked at.
+    pub calls: Option<Calls>,
+    /// Passes whose condition needed a value that was not available.
+    pub undecided: u64,
+}
+
+/// Calls that were seen to begin, and what became of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Calls {
+    /// How many began.
+    pub entries: u64,
+    /// How many returned.
+    pub returns: u64,
+    /// How many an exception, a `longjmp` or their thread's end left.
+    pub dropped: u64,
+    /// How many were forgotten for want of room.
+    pub evicted: u64,
+    /// Returns of calls that had begun before anybody looked.
+    pub unknown: u64,
+}
+
+impl Calls {
+    /// How many are under way.
+    pub fn open(&self) -> u64 {
+        let over = self.returns + self.dropped + self.evicted;
+        self.entries.saturating_sub(over)
+    }
 }
 
 /// The end of a stream.

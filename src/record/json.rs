@@ -16,6 +16,9 @@ pub(crate) fn hit(hit: &Hit) -> Vec<String> {
     let mut object = place(hit, "hit");
     object["args"] = Value::Object(args);
     object["out"] = Value::from(hit.out.clone());
+    if let Some(retval) = &hit.retval {
+        object["retval"] = json!(retval);
+    }
     let mut lines = vec![object.to_string()];
     if let Some(fault) = &hit.fault {
         let mut object = place(hit, "fault");
@@ -94,7 +97,7 @@ fn place(hit: &Hit, kind: &str) -> Value {
 }
 
 fn probe_summary(probe: &ProbeSummary) -> Value {
-    json!({
+    let mut object = json!({
         "probe": probe.probe,
         "location": probe.location,
         "hits": probe.hits.to_string(),
@@ -102,7 +105,21 @@ fn probe_summary(probe: &ProbeSummary) -> Value {
         "drops": probe.drops.to_string(),
         "faults": probe.faults.to_string(),
         "ns_per_hit": probe.ns_per_hit.map(|ns| ns.to_string()),
-    })
+    });
+    if let Some(calls) = &probe.calls {
+        object["calls"] = json!({
+            "entries": calls.entries.to_string(),
+            "returns": calls.returns.to_string(),
+            "dropped": calls.dropped.to_string(),
+            "evicted": calls.evicted.to_string(),
+            "open": calls.open().to_string(),
+            "unknown": calls.unknown.to_string(),
+        });
+    }
+    if probe.undecided > 0 {
+        object["undecided"] = json!(probe.undecided.to_string());
+    }
+    object
 }
 
 #[cfg(test)]
@@ -122,6 +139,7 @@ mod tests {
             site: 0x5555_5555_5129,
             function: "vsomeip::f(int)".into(),
             args: vec![("arg1".into(), "0x1".into())],
+            retval: Some(Some("0x5".into())),
             out: vec!["line".into()],
             fault: Some(HitFault {
                 command: Some(2),
@@ -136,6 +154,10 @@ mod tests {
             serde_json::from_str(include_str!("../../schema/record-v1.json")).unwrap();
         let validator = jsonschema::validator_for(&schema).unwrap();
         let mut lines = hit(&sample());
+        lines.extend(hit(&Hit {
+            retval: Some(None),
+            ..Hit::default()
+        }));
         lines.extend(hit(&Hit::default()));
         lines.extend(fault(&Hit {
             fault: Some(HitFault {
@@ -155,12 +177,14 @@ mod tests {
                 },
                 ProbeSummary {
                     hits: 1,
+                    calls: Some(crate::record::Calls::default()),
+                    undecided: 3,
                     ..ProbeSummary::default()
                 },
             ],
         }));
         lines.push(warning("w"));
-        assert_eq!(lines.len(), 7);
+        assert_eq!(lines.len(), 8);
         for line in &lines {
             let value: Value = serde_json::from_str(line).unwrap();
             assert!(!line.contains('\n'));

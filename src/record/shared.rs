@@ -28,6 +28,18 @@ pub struct ProbeCounters {
     pub drops: AtomicU64,
     /// Nanoseconds the keeper spent on the hits.
     pub cost_ns: AtomicU64,
+    /// Calls that were seen to begin, where `$_entry` wants that.
+    pub entries: AtomicU64,
+    /// Those of them that were seen to end.
+    pub returns: AtomicU64,
+    /// Those that an exception, a `longjmp` or their thread's end left.
+    pub dropped: AtomicU64,
+    /// Those that were forgotten for want of room.
+    pub evicted: AtomicU64,
+    /// Ends of calls that were not seen to begin.
+    pub unknown: AtomicU64,
+    /// Passes whose condition needed a value that was not available: no hits.
+    pub undecided: AtomicU64,
     /// 0: passes are neither counted nor looked at.
     pub enabled: AtomicU32,
     /// 1: disabled by its first hit (`tbreak`).
@@ -44,6 +56,16 @@ impl ProbeCounters {
         self.faults.store(0, Ordering::Relaxed);
         self.drops.store(0, Ordering::Relaxed);
         self.cost_ns.store(0, Ordering::Relaxed);
+        for count in [
+            &self.entries,
+            &self.returns,
+            &self.dropped,
+            &self.evicted,
+            &self.unknown,
+            &self.undecided,
+        ] {
+            count.store(0, Ordering::Relaxed);
+        }
     }
 
     /// Counts one hit; `false` when an ignore count took it.

@@ -72,9 +72,13 @@ pub(crate) fn line(hit: &Hit, stamp_ns: i64, palette: Palette) -> String {
         hit.tid,
         stamp / 1_000_000_000,
         stamp % 1_000_000_000,
-        escaped(function),
+        escaped(function) + if hit.retval.is_some() { "%return" } else { "" },
         hit.site,
     );
+    if let Some(retval) = &hit.retval {
+        let value = retval.as_deref().unwrap_or("<not available>");
+        let _ = write!(line, " retval={value}");
+    }
     for (name, value) in &hit.args {
         // Writing to a String cannot fail.
         let _ = write!(line, " {}={}", escaped(name), escaped(value));

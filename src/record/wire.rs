@@ -4,7 +4,44 @@
 //! A fixed [`Header`] comes first, then segments: each two words (kind and length, address or
 //! value) and, for memory, what was asked and the bytes, padded to a word.
 
+use serde::{Deserialize, Serialize};
+
 use crate::arch::Registers;
+
+/// A value that a place does not have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, thiserror::Error)]
+#[allow(missing_docs)]
+pub enum Unavailable {
+    #[error("$_retval is available at a function's way out only: LOCATION%return.")]
+    Retval,
+    #[error("$_retval is not available: the function leaves by a jump to another one.")]
+    RetvalAtJump,
+    #[error("$_entry is available at a function's way out only: LOCATION%return.")]
+    Entry,
+    #[error("$_entry is not available: the call began before it was looked at.")]
+    EntryUnknown,
+    #[error("$_entry is not available: the expression had no value at the entry.")]
+    EntryFault,
+    #[error("$_entry is not available: no condition or body named this expression.")]
+    EntryNotKept,
+    #[error(
+        "$_entry is not available: jumps inside the function go to its first instruction, so that \
+         its calls cannot be told."
+    )]
+    EntryInLoop,
+}
+
+impl Unavailable {
+    const ALL: [Unavailable; 7] = [
+        Unavailable::Retval,
+        Unavailable::RetvalAtJump,
+        Unavailable::Entry,
+        Unavailable::EntryUnknown,
+        Unavailable::EntryFault,
+        Unavailable::EntryNotKept,
+        Unavailable::EntryInLoop,
+    ];
+}
 
 /// Why a probe's program stopped in the middle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,6 +50,8 @@ pub enum Fault {
     Memory(u64),
     /// Division by zero.
     DivisionByZero,
+    /// The place does not have a value.
+    Unavailable(Unavailable),
 }
 
 /// The fixed part of a record.
@@ -62,6 +101,13 @@ pub enum Segment {
         /// Its value.
         value: u64,
     },
+    /// What an expression was at the entry of the call that ends here.
+    Entry {
+        /// Its place among the probe's expressions.
+        index: u16,
+        /// Its value, extended to 64 bits.
+        value: u64,
+    },
 }
 
 /// A whole record.
@@ -76,6 +122,7 @@ pub struct Record {
 const HEADER_WORDS: usize = 7 + Registers::COUNT;
 const MEMORY: u64 = 1;
 const VARIABLE: u64 = 2;
+const ENTRY: u64 = 3;
 
 /// A record that is being made, in space that is used again for the next one.
 #[derive(Default)]
@@ -116,12 +163,19 @@ impl Builder {
         self.words.push(value);
     }
 
+    /// Adds what an expression was at the entry.
+    pub fn entry(&mut self, index: u16, value: u64) {
+        self.words.push(ENTRY | u64::from(index) << 8);
+        self.words.push(value);
+    }
+
     /// Puts the header in and gives the finished words.
     pub fn finish(&mut self, header: &Header) -> &[u64] {
         let (fault, at) = match header.fault {
             None => (0, 0),
             Some(Fault::Memory(at)) => (1, at),
             Some(Fault::DivisionByZero) => (2, 0),
+            Some(Fault::Unavailable(what)) => (3, what as u64),
         };
         let pair = |high: u32, low: u32| u64::from(high) << 32 | u64::from(low);
         self.words[0] = header.mono_ns;
@@ -158,6 +212,10 @@ pub fn decode(words: &[u64]) -> Option<Record> {
             0 => None,
             1 => Some(Fault::Memory(head[6])),
             2 => Some(Fault::DivisionByZero),
+            3 => {
+                let what = usize::try_from(head[6]).ok()?;
+                Some(Fault::Unavailable(*Unavailable::ALL.get(what)?))
+            }
             _ => return None,
         },
         registers: Registers(head[7..].try_into().ok()?),
@@ -194,6 +252,10 @@ fn decode_segment(words: &[u64]) -> Option<(Segment, &[u64])> {
             let variable = u16::try_from(kind >> 8).ok()?;
             Some((Segment::Variable { variable, value }, rest))
         }
+        ENTRY => {
+            let index = u16::try_from(kind >> 8).ok()?;
+            Some((Segment::Entry { index, value }, rest))
+        }
         _ => None,
     }
 }
@@ -226,10 +288,13 @@ mod tests {
     #[test]
     fn what_was_built_is_read_back() {
         let mut builder = Builder::default();
-        for fault in [None, Some(Fault::Memory(9)), Some(Fault::DivisionByZero)] {
+        let unavailable = Unavailable::ALL.map(|what| Some(Fault::Unavailable(what)));
+        let others = [None, Some(Fault::Memory(9)), Some(Fault::DivisionByZero)];
+        for fault in others.into_iter().chain(unavailable) {
             builder.start();
             builder.memory(0x1000, 20, b"Hello World!!");
             builder.variable(5, u64::MAX);
+            builder.entry(3, 7);
             builder.memory(1, 0, b"");
             let words = builder.finish(&header(fault)).to_vec();
             let record = decode(&words).unwrap();
@@ -246,6 +311,7 @@ mod tests {
             let expected = [
                 memory(0x1000, 20, b"Hello World!!"),
                 variable,
+                Segment::Entry { index: 3, value: 7 },
                 memory(1, 0, b""),
             ];
             assert_eq!(record.segments, expected);

@@ -7,13 +7,15 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::{Duration, Instant};
 
-use super::breakpoint::Origin;
+use super::breakpoint::{Location, Origin, Probe};
 use super::plan::Plan;
+use super::returns::WayOut;
 use super::sites::{Site, is_gone};
 use super::{Session, engine_error, process};
 use crate::engine::client::EngineError;
-use crate::engine::protocol::{Failure, SiteId, SiteProbe, SiteSpec};
+use crate::engine::protocol::{Failure, SiteId, SiteProbe, SiteSpec, Then};
 use crate::error::Error;
+use crate::probe::program::Program;
 
 /// What the last arming did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -38,6 +40,23 @@ struct Failed {
 const TOLD_SINGLY: usize = 8;
 /// See [`TOLD_SINGLY`].
 const PLACES_NAMED: usize = 20;
+
+/// What is to be at one address.
+#[derive(Default)]
+struct Here {
+    /// By probe; what only keeps something for its return comes before its own program.
+    programs: Vec<((u32, bool), SiteProbe)>,
+    plans: Vec<(u32, Plan)>,
+}
+
+/// What was made already, of a target's plans.
+#[derive(Default)]
+struct Plans {
+    /// The probes without their locations, of which there may be thousands.
+    probes: HashMap<u32, Probe>,
+    /// By number, and whether it is for the entries of functions.
+    made: HashMap<(u32, bool), (u16, Plan)>,
+}
 
 /// What is wanted at an address: what the keeper shall hold, and how each probe runs there.
 type Wanted = BTreeMap<u64, (SiteSpec, Vec<(u32, Plan)>)>;
@@ -160,33 +179,17 @@ impl Session {
         Ok(())
     }
 
-    /// What the sites of a target shall run. Sites of a probe run one of few programs: each is made once.
+    /// What the sites of a target shall run.
     fn wanted(&mut self, index: usize) -> Wanted {
-        let mut plans: HashMap<(u32, bool), (u16, Plan)> = HashMap::new();
-        let mut wanted = Wanted::new();
-        for (address, numbers) in self.addresses(index) {
-            let entry = self.is_entry(index, address);
-            let mut own = Vec::with_capacity(numbers.len());
-            let mut probes = Vec::with_capacity(numbers.len());
-            for number in numbers {
-                if let std::collections::hash_map::Entry::Vacant(vacant) =
-                    plans.entry((number, entry))
-                {
-                    let Some(probe) = self.probes.get(number).cloned() else {
-                        continue;
-                    };
-                    vacant.insert((probe.place, self.plan(index, &probe, address)));
-                }
-                let Some((place, plan)) = plans.get(&(number, entry)) else {
-                    continue;
-                };
-                probes.push(SiteProbe {
-                    probe: *place,
-                    program: plan.program.clone(),
-                    then: plan.then,
-                });
-                own.push((number, plan.clone()));
+        let mut plans = Plans::default();
+        let mut all: BTreeMap<u64, Here> = BTreeMap::new();
+        for (address, probes) in self.addresses(index) {
+            for (number, out) in probes {
+                self.want(index, address, (number, out.as_ref()), &mut plans, &mut all);
             }
+        }
+        let mut wanted = Wanted::new();
+        for (address, mut here) in all {
             let target = &mut self.targets[index];
             let id = match target.sites.get(&address) {
                 Some(site) => site.id,
@@ -195,32 +198,92 @@ impl Session {
                     SiteId(target.next_site)
                 }
             };
+            here.programs.sort_by_key(|(order, _)| *order);
+            let probes = here.programs.into_iter().map(|(_, probe)| probe);
             let spec = SiteSpec {
                 id,
                 address,
                 code: target.images.code(address),
-                probes,
+                probes: probes.collect(),
             };
-            wanted.insert(address, (spec, own));
+            wanted.insert(address, (spec, here.plans));
         }
         wanted
     }
 
+    /// Adds what a probe runs at an address, and what it keeps at the entry of the function that is
+    /// left there.
+    fn want(
+        &mut self,
+        index: usize,
+        address: u64,
+        (number, out): (u32, Option<&WayOut>),
+        plans: &mut Plans,
+        all: &mut BTreeMap<u64, Here>,
+    ) {
+        let Some((place, plan)) = self.plan_once(index, address, (number, out), plans) else {
+            return;
+        };
+        let run = |program: &Program, then| SiteProbe {
+            probe: place,
+            program: program.clone(),
+            then,
+        };
+        if let Some(out) = out.filter(|_| !plan.at_entry.is_empty()) {
+            let entry = all.entry(out.function.entry).or_default();
+            // The function's other ways out want the same.
+            if !entry.programs.iter().any(|(of, _)| *of == (number, false)) {
+                let kept = plan.at_entry.iter();
+                let kept = kept.map(|program| ((number, false), run(program, Then::Nothing)));
+                entry.programs.extend(kept);
+            }
+        }
+        let here = all.entry(address).or_default();
+        here.programs
+            .push(((number, true), run(&plan.program, plan.then)));
+        here.plans.push((number, plan));
+    }
+
+    /// The probe's place in the counters, and its plan at an address. All entries of functions run the same
+    /// program of a probe, and so do all other places but ways out: it is made once.
+    fn plan_once(
+        &mut self,
+        index: usize,
+        address: u64,
+        (number, out): (u32, Option<&WayOut>),
+        plans: &mut Plans,
+    ) -> Option<(u16, Plan)> {
+        let key = (number, self.is_entry(index, address));
+        if let Some(made) = plans.made.get(&key).filter(|_| out.is_none()) {
+            return Some(made.clone());
+        }
+        if !plans.probes.contains_key(&number) {
+            let mut probe = self.probes.get(number)?.clone();
+            probe.locations = Vec::new();
+            plans.probes.insert(number, probe);
+        }
+        let probe = plans.probes.get(&number)?;
+        let made = (probe.place, self.plan(index, probe, address, out));
+        if out.is_none() {
+            plans.made.insert(key, made.clone());
+        }
+        Some(made)
+    }
+
     /// Which enabled probes are at which address of a target, in number order.
-    fn addresses(&mut self, index: usize) -> BTreeMap<u64, Vec<u32>> {
-        let mut addresses: BTreeMap<u64, Vec<u32>> = BTreeMap::new();
-        let mut add = |address: u64, number: u32| {
-            let numbers = addresses.entry(address).or_default();
-            if numbers.last() != Some(&number) {
-                numbers.push(number);
+    fn addresses(&mut self, index: usize) -> BTreeMap<u64, Vec<(u32, Option<WayOut>)>> {
+        let mut addresses: BTreeMap<u64, Vec<(u32, Option<WayOut>)>> = BTreeMap::new();
+        let mut add = |number: u32, location: &Location| {
+            let numbers = addresses.entry(location.address).or_default();
+            if numbers.last().is_none_or(|(last, _)| *last != number) {
+                numbers.push((number, location.out.clone()));
             }
         };
         let enabled = self.probes.iter().filter(|probe| probe.enabled);
         if self.targets.len() == 1 {
             for probe in enabled {
-                for location in probe.locations.iter().filter(|location| location.enabled) {
-                    add(location.address, probe.number);
-                }
+                let locations = probe.locations.iter().filter(|location| location.enabled);
+                locations.for_each(|location| add(probe.number, location));
             }
             return addresses;
         }
@@ -228,8 +291,8 @@ impl Session {
             .map(|probe| (probe.number, probe.spec.clone(), probe.origin))
             .collect();
         for (number, spec, origin) in specs {
-            let found = self.addresses_in(index, &spec, origin).unwrap_or_default();
-            found.into_iter().for_each(|address| add(address, number));
+            let found = self.locate_in(index, &spec, origin).unwrap_or_default();
+            found.iter().for_each(|location| add(number, location));
         }
         addresses
     }

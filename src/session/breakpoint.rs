@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use super::returns::WayOut;
 use crate::error::{Error, fail};
 use crate::lang::script::Node;
 
@@ -35,6 +36,8 @@ pub struct Location {
     pub symbol: Option<String>,
     /// `disable 1.2` is per location.
     pub enabled: bool,
+    /// It is a way out of a function, since that was asked for.
+    pub out: Option<WayOut>,
 }
 
 /// A breakpoint or a tracing probe, by its number.
@@ -291,12 +294,18 @@ fn rows(probe: &Probe, width: usize, out: &mut String) {
             place(location, out);
         }
     }
+    for remark in super::returns::remarks(&probe.locations) {
+        let _ = writeln!(out, "\t{remark}");
+    }
 }
 
 fn place(location: &Location, out: &mut String) {
     let _ = write!(out, "{:#018x} ", location.address);
     if let Some(symbol) = &location.symbol {
         let _ = write!(out, "<{symbol}>");
+    }
+    if let Some(remark) = location.out.as_ref().and_then(WayOut::remark) {
+        let _ = write!(out, " ({remark})");
     }
     out.push('\n');
 }
@@ -421,6 +430,7 @@ mod tests {
                     address: *address,
                     symbol: Some(symbol.to_string()),
                     enabled: true,
+                    out: None,
                 })
                 .collect(),
             resolved: true,

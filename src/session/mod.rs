@@ -14,6 +14,7 @@ pub(crate) mod output;
 pub(crate) mod plan;
 pub(crate) mod process;
 pub(crate) mod replay;
+pub(crate) mod returns;
 pub(crate) mod settings;
 pub(crate) mod signals;
 pub(crate) mod sites;
@@ -260,6 +261,7 @@ impl Session {
         f: impl FnOnce(&mut View<'_>, &mut Output, &mut ExamineState) -> R,
     ) -> R {
         let registers = tid.and_then(|tid| self.registers(tid));
+        let returns = tid.map_or_else(Vec::new, |tid| self.returns_at(tid));
         let (source, names): (_, &dyn view::Names) =
             match (self.targets.get(self.current), &self.program) {
                 (Some(target), _) => (
@@ -279,6 +281,7 @@ impl Session {
             variables: &mut self.variables,
             keeper: self.keeper.as_mut().map(RefCell::new),
             registers: registers.as_deref().copied(),
+            returns,
             read_only: self.read_only,
         };
         let result = f(&mut view, &mut self.output, &mut self.examine);

@@ -4,11 +4,13 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use super::Session;
-use super::breakpoint::{Origin, Probe};
+use super::breakpoint::{Location, Origin, Probe};
+use super::returns;
 use super::variables::Variables;
 use super::view::{self, Names, View};
 use crate::engine::protocol::Then;
 use crate::error::{Error, fail};
+use crate::lang::scope::{Unavailable, WayOut};
 use crate::lang::script::{Node, Resolver};
 use crate::lang::statement::Command;
 use crate::lang::{self, Expr, Type, body};
@@ -29,6 +31,19 @@ pub struct Plan {
     pub asks: Option<String>,
     /// The body as it is run again over a record.
     pub commands: Arc<[Command]>,
+    /// What is kept at the entry of the function that is left here, an expression each.
+    pub at_entry: Vec<Program>,
+    /// What is known of the values there.
+    pub returns: Returns,
+}
+
+/// What expressions can ask at a way out.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Returns {
+    /// How the function is left.
+    pub way: WayOut,
+    /// The expressions whose values at the entry are kept.
+    pub entries: Arc<[Expr]>,
 }
 
 impl Plan {
@@ -88,6 +103,8 @@ fn stopping(parsed: Parsed, asks: Option<String>) -> Plan {
         condition_compiled: matches!(parsed.condition, Ok(None)),
         asks,
         commands: parsed.body.unwrap_or_default().into(),
+        at_entry: Vec::new(),
+        returns: Returns::default(),
     }
 }
 
@@ -106,11 +123,75 @@ fn parse(probe: &Probe, names: &dyn Resolver, view: &View<'_>) -> Parsed {
     }
 }
 
-fn make(
-    probe: &Probe,
-    parsed: Parsed,
+/// What decides how a probe runs at one place, beside its text.
+struct Place<'a> {
+    /// A function's first instruction.
     entry: bool,
+    /// A way out of a function.
+    out: Option<&'a returns::WayOut>,
     strict: bool,
+    always_continues: bool,
+}
+
+fn make(place: &Place<'_>, parsed: Parsed, view: &View<'_>, sharing: &mut Sharing<'_>) -> Plan {
+    let Some(out) = place.out else {
+        return make_at(place, None, parsed, view, sharing);
+    };
+    let kept = keep(out, &parsed, view, sharing);
+    let (entries, at_entry) = kept.clone().unwrap_or_default();
+    let compiled = compile::Out {
+        kind: out.kind,
+        function: out.function.entry,
+        parts: &out.function.parts,
+        entries: match &kept {
+            Ok(_) => Ok(&entries),
+            Err(why) => Err(*why),
+        },
+    };
+    Plan {
+        at_entry,
+        returns: Returns {
+            way: out.way(),
+            entries: entries.as_slice().into(),
+        },
+        ..make_at(place, Some(compiled), parsed, view, sharing)
+    }
+}
+
+/// The expressions of `$_entry` that can be kept, and the programs that keep them.
+fn keep(
+    out: &returns::WayOut,
+    parsed: &Parsed,
+    view: &View<'_>,
+    sharing: &mut Sharing<'_>,
+) -> Result<(Vec<Expr>, Vec<Program>), Unavailable> {
+    let condition = parsed.condition.as_ref().ok().and_then(Option::as_ref);
+    let commands = parsed.body.as_deref().unwrap_or_default();
+    let (mut kept, mut programs) = (Vec::new(), Vec::new());
+    for expr in body::entries(condition, commands) {
+        if out.function.starts_again {
+            return Err(Unavailable::EntryInLoop);
+        }
+        kept.push(expr);
+        let source = compile::Out {
+            kind: out.kind,
+            function: out.function.entry,
+            parts: &out.function.parts,
+            entries: Ok(&kept),
+        };
+        match compile::compile_entry(kept.len() - 1, source, view, sharing) {
+            Ok(program) if !program.capabilities.writes => programs.push(program),
+            // The program says at the return that it was not kept.
+            _ => drop(kept.pop()),
+        }
+    }
+    Ok((kept, programs))
+}
+
+fn make_at(
+    place: &Place<'_>,
+    out: Option<compile::Out<'_>>,
+    parsed: Parsed,
     view: &View<'_>,
     sharing: &mut Sharing<'_>,
 ) -> Plan {
@@ -125,18 +206,20 @@ fn make(
             return stopping(parsed, Some(error));
         }
     };
+    let source = |body, continues| Source {
+        condition,
+        body,
+        continues,
+        entry: place.entry,
+        out,
+    };
     let mut asks = None;
     if parsed.continues {
         let compiled = match &parsed.body {
-            Ok(_) if strict => Err("compat is strict".into()),
+            Ok(_) if place.strict => Err("compat is strict".into()),
             Err(error) => Err(error.clone()),
             Ok(commands) => {
-                let source = Source {
-                    condition,
-                    body: commands,
-                    continues: probe.origin == Origin::Trace,
-                    entry,
-                };
+                let source = source(commands.as_slice(), place.always_continues);
                 let compiled = compile::compile(&source, view, sharing);
                 compiled.map_err(|why| why.to_string()).and_then(allowed)
             }
@@ -149,18 +232,14 @@ fn make(
                     condition_compiled: true,
                     asks: None,
                     commands: parsed.body.unwrap_or_default().into(),
+                    at_entry: Vec::new(),
+                    returns: Returns::default(),
                 };
             }
             Err(why) => asks = Some(why),
         }
     }
-    let source = Source {
-        condition,
-        body: &[],
-        continues: true,
-        entry,
-    };
-    let compiled = compile::compile(&source, view, sharing);
+    let compiled = compile::compile(&source(&[], true), view, sharing);
     match compiled.map_err(|why| why.to_string()).and_then(allowed) {
         Ok(program) => Plan {
             program,
@@ -197,10 +276,16 @@ struct Parsed {
 
 impl Session {
     /// Decides how a probe runs at an address of a target.
-    pub fn plan(&mut self, index: usize, probe: &Probe, address: u64) -> Plan {
+    pub fn plan(
+        &mut self,
+        index: usize,
+        probe: &Probe,
+        address: u64,
+        out: Option<&returns::WayOut>,
+    ) -> Plan {
         let mut variables = self.variables.clone();
         let plan = self.about(index, |session| {
-            session.plan_over(index, probe, address, None, &mut variables)
+            session.plan_over(index, probe, (address, out), None, &mut variables)
         });
         self.variables = variables;
         plan
@@ -223,12 +308,16 @@ impl Session {
         &mut self,
         index: usize,
         probe: &Probe,
-        address: u64,
+        (address, out): (u64, Option<&returns::WayOut>),
         counters: Option<&Counters>,
         variables: &mut Variables,
     ) -> Plan {
-        let entry = self.is_entry(index, address);
-        let strict = self.settings.strict;
+        let place = Place {
+            entry: self.is_entry(index, address),
+            out,
+            strict: self.settings.strict,
+            always_continues: probe.origin == Origin::Trace,
+        };
         let names = self.names;
         self.with_view(|view, _| {
             let parsed = parse(probe, names, view);
@@ -241,7 +330,7 @@ impl Session {
                 variables,
                 counters,
             };
-            make(probe, parsed, entry, strict, view, &mut sharing)
+            make(&place, parsed, view, &mut sharing)
         })
     }
 
@@ -263,22 +352,29 @@ impl Session {
                     index + 1
                 ));
             }
-            out.push_str(&self.listing(probe, location.address)?);
+            out.push_str(&self.listing(probe, location)?);
         }
         Ok(out)
     }
 
-    fn listing(&mut self, probe: &Probe, address: u64) -> Result<String, Error> {
+    fn listing(&mut self, probe: &Probe, location: &Location) -> Result<String, Error> {
         // What is only shown takes no variable's place.
         let mut variables = self.variables.clone();
         let scratch = match &self.keeper {
             Some(_) => None,
             None => Some(Counters::create().map_err(|e| Error::new(e.to_string()))?),
         };
-        let plan = self.plan_over(0, probe, address, scratch.as_ref(), &mut variables);
-        let mut out = plan.program.to_string();
+        let at = (location.address, location.out.as_ref());
+        let plan = self.plan_over(0, probe, at, scratch.as_ref(), &mut variables);
+        let mut out = String::new();
+        if let (Some(way), [_, ..]) = (&location.out, plan.at_entry.as_slice()) {
+            out.push_str(&format!("at the entry, {:#x}:\n", way.function.entry));
+            out.extend(plan.at_entry.iter().map(Program::to_string));
+            out.push_str("at the way out:\n");
+        }
+        out.push_str(&plan.program.to_string());
         out.push_str(match plan.then {
-            Then::Continue => "then the program goes on\n",
+            Then::Continue | Then::Nothing => "then the program goes on\n",
             Then::Stop => "then the thread stops\n",
         });
         if let Some(why) = &plan.asks {

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::engine::protocol::Failure;
@@ -142,46 +141,16 @@ pub fn explain_attach(pid: i32, failure: &Failure) -> Error {
             "ptrace: No such process. (There is no process {pid}.)"
         )),
         libc::EPERM | libc::EACCES => {
-            Error::new(format!("ptrace: Operation not permitted.\n{}", reason(pid)))
+            let why = crate::doctor::why_refused(pid);
+            Error::new(format!(
+                "ptrace: Operation not permitted.\n{}: {}.",
+                why.seen, why.cure
+            ))
         }
         errno => Error::new(format!(
             "Cannot attach to process {pid}: {}.",
             std::io::Error::from_raw_os_error(errno)
         )),
-    }
-}
-
-fn reason(pid: i32) -> String {
-    if let Some(tracer) = status(pid, "TracerPid").filter(|t| t != "0") {
-        let name = tracer
-            .parse()
-            .map(|t| thread_name(t, t))
-            .unwrap_or_default();
-        return format!(
-            "Process {pid} is traced by process {tracer} ({name}) already, and only one can: end that one first."
-        );
-    }
-    if status(pid, "Kthread").is_some_and(|k| k == "1") || pid == 2 {
-        return format!("Process {pid} is a thread of the kernel; it has no program to look at.");
-    }
-    let owner = fs::metadata(format!("/proc/{pid}")).map(|m| m.uid()).ok();
-    let own = nix::unistd::geteuid().as_raw();
-    if let Some(owner) = owner
-        && owner != own
-        && own != 0
-    {
-        return format!(
-            "Process {pid} belongs to user {owner} and you are user {own}: run trapline as that user or as root (CAP_SYS_PTRACE)."
-        );
-    }
-    let scope = fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope");
-    match scope.as_deref().map(str::trim) {
-        Ok("1") => "/proc/sys/kernel/yama/ptrace_scope is 1: only a parent may trace. Launch the program with trapline, or run as root, or `sudo sysctl kernel.yama.ptrace_scope=0'.".into(),
-        Ok("2") => "/proc/sys/kernel/yama/ptrace_scope is 2: only root (CAP_SYS_PTRACE) may trace. Run as root, or `sudo sysctl kernel.yama.ptrace_scope=0'.".into(),
-        Ok("3") => "/proc/sys/kernel/yama/ptrace_scope is 3: nobody may trace until the next boot.".into(),
-        _ => format!(
-            "Process {pid} runs with more rights than you have (set-uid, capabilities, another namespace, or not dumpable), or this container lacks CAP_SYS_PTRACE: run trapline as root with that capability."
-        ),
     }
 }
 

@@ -2,18 +2,20 @@
 
 use std::cell::RefCell;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use super::Session;
 use super::breakpoint::{Disposition, Origin};
+use super::plan::Returns;
 use super::view::{Snapshot, Source, View};
-use crate::arch::{self, Registers};
+use crate::arch::{self, ExitKind, Registers};
 use crate::engine::protocol::Tid;
 use crate::lang::statement::{Command, Context, Flow, run_body};
 use crate::probe::program::Fault;
+use crate::record::shared::ProbeCounters;
 use crate::record::wire::{Header, Record};
-use crate::record::{Hit, HitFault, ProbeSummary, Summary, clock, json, text};
+use crate::record::{Calls, Hit, HitFault, ProbeSummary, Summary, clock, json, text};
 
 /// How hits are shown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -53,7 +55,7 @@ impl Session {
             return;
         }
         self.limit = self.limit.map(|left| left - 1);
-        let commands = self.commands_at(index, record, number);
+        let (commands, returns) = self.plan_at(index, record, number);
         if self.show == Show::Gdb {
             self.announce_from_record(index, record);
             self.switching(index, Tid(header.tid));
@@ -65,13 +67,13 @@ impl Session {
                 let line = text::line(&hit, header.mono_ns as i64, text::PLAIN);
                 self.output.print(&format!("{line}\n"));
             }
-            let (out, fault) = self.run_recorded(index, record, &commands);
+            let (out, fault) = self.run_recorded(index, record, &commands, returns);
             self.output.print_bytes(&out);
             if let Some(fault) = fault {
                 self.output.print(&format!("{}\n", fault.message));
             }
         } else {
-            let (out, fault) = self.run_recorded(index, record, &commands);
+            let (out, fault) = self.run_recorded(index, record, &commands, returns);
             let hit = self.hit(index, number, record, out, fault, &commands);
             self.print_hit(&hit);
         }
@@ -175,10 +177,10 @@ impl Session {
         }
     }
 
-    /// The parsed body that a site runs for a probe.
-    fn commands_at(&self, index: usize, record: &Record, number: u32) -> Arc<[Command]> {
+    /// The parsed body that a site runs for a probe, and what it knows of a way out.
+    fn plan_at(&self, index: usize, record: &Record, number: u32) -> (Arc<[Command]>, Returns) {
         let Some(target) = self.targets.get(index) else {
-            return Arc::default();
+            return Default::default();
         };
         let id = record.header.site;
         let site = target.sites.get(&record.header.registers.pc());
@@ -186,7 +188,7 @@ impl Session {
             // A program that was executed since then has other sites.
             .or_else(|| target.sites.values().find(|site| site.id.0 == id))
             .and_then(|site| site.probes.iter().find(|(n, _)| *n == number))
-            .map(|(_, plan)| plan.commands.clone())
+            .map(|(_, plan)| (plan.commands.clone(), plan.returns.clone()))
             .unwrap_or_default()
     }
 
@@ -212,6 +214,7 @@ impl Session {
         index: usize,
         record: &Record,
         commands: &[Command],
+        returns: Returns,
     ) -> (Vec<u8>, Option<HitFault>) {
         let mut out = Vec::new();
         let Some(target) = self.targets.get(index) else {
@@ -224,6 +227,7 @@ impl Session {
             variables: &mut self.variables,
             keeper: self.keeper.as_mut().map(RefCell::new),
             registers: Some(record.header.registers),
+            returns: vec![(record.header.probe, returns)],
             read_only: self.read_only,
         };
         let mut context = Context {
@@ -264,7 +268,18 @@ impl Session {
         let site = header.registers.pc();
         self.targets[index].threads.add(Tid(header.tid));
         let comm = self.comm(index, Tid(header.tid));
-        let function = self.targets[index].images.place_name(site);
+        let way_out = self
+            .probes
+            .get(number)
+            .and_then(|probe| Session::out_at(probe, site));
+        let function = match &way_out {
+            Some(out) => out.function.name.clone(),
+            None => self.targets[index].images.place_name(site),
+        };
+        let retval = way_out.map(|out| {
+            let value = header.registers.get(arch::RETURN_VALUE);
+            (out.kind == ExitKind::Return).then(|| format!("{value:#x}"))
+        });
         Hit {
             mono_ns: header.mono_ns,
             wall_ns: header.wall_ns,
@@ -275,7 +290,7 @@ impl Session {
             probe: number,
             site,
             function,
-            args: if commands.is_empty() {
+            args: if commands.is_empty() && retval.is_none() {
                 arguments(&header.registers)
             } else {
                 Vec::new()
@@ -284,6 +299,7 @@ impl Session {
                 .lines()
                 .map(String::from)
                 .collect(),
+            retval,
             fault,
         }
     }
@@ -356,6 +372,8 @@ impl Session {
                     drops,
                     faults: place.faults.load(Ordering::Relaxed),
                     ns_per_hit: cost.checked_div(hits),
+                    calls: calls(place),
+                    undecided: place.undecided.load(Ordering::Relaxed),
                 }
             })
             .collect();
@@ -378,6 +396,19 @@ impl Session {
     }
 }
 
+/// What came of the calls whose beginnings were looked at; `None` if none was.
+fn calls(place: &ProbeCounters) -> Option<Calls> {
+    let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+    let calls = Calls {
+        entries: count(&place.entries),
+        returns: count(&place.returns),
+        dropped: count(&place.dropped),
+        evicted: count(&place.evicted),
+        unknown: count(&place.unknown),
+    };
+    (calls != Calls::default()).then_some(calls)
+}
+
 /// `arg1=0x…` of the integer arguments in registers.
 fn arguments(registers: &Registers) -> Vec<(String, String)> {
     (1..=ARGUMENTS)
@@ -396,6 +427,7 @@ pub fn fault_text(fault: &Fault) -> String {
     match fault {
         Fault::Memory(address) => format!("Cannot access memory at address {address:#x}"),
         Fault::DivisionByZero => "Division by zero".into(),
+        Fault::Unavailable(what) => what.to_string(),
     }
 }
 
@@ -417,10 +449,41 @@ pub fn summary_lines(summary: &Summary) -> Vec<String> {
         if probe.faults > 0 {
             line.push_str(&format!(", {} faults", probe.faults));
         }
+        if probe.undecided > 0 {
+            line.push_str(&format!(
+                ", {} passes without a value that the condition needs",
+                probe.undecided
+            ));
+        }
         if let Some(ns) = probe.ns_per_hit {
             line.push_str(&format!(", {:.1} us a hit", ns as f64 / 1e3));
         }
         lines.push(line);
+        lines.extend(probe.calls.as_ref().map(calls_line));
     }
     lines
+}
+
+/// `entries`, and what became of them.
+fn calls_line(calls: &Calls) -> String {
+    let mut line = format!("    {} entries: {} returned", calls.entries, calls.returns);
+    for (count, what) in [
+        (
+            calls.dropped,
+            "left by an exception, a longjmp or the thread's end",
+        ),
+        (calls.evicted, "forgotten (too many at one time)"),
+        (calls.open(), "still inside"),
+    ] {
+        if count > 0 {
+            line.push_str(&format!(", {count} {what}"));
+        }
+    }
+    if calls.unknown > 0 {
+        line.push_str(&format!(
+            "; {} more returned that had begun before",
+            calls.unknown
+        ));
+    }
+    line
 }

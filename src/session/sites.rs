@@ -2,11 +2,11 @@
 
 use std::sync::atomic::Ordering;
 
-use super::Session;
 use super::breakpoint::{Disposition, Location, Origin, Probe};
 use super::images::{Images, Unresolved};
 use super::plan::Plan;
 use super::view::Names;
+use super::{Session, returns};
 use crate::engine::client::{EngineError, Keeper};
 use crate::engine::protocol::{Failure, SiteId, SiteSpec};
 use crate::error::Error;
@@ -33,29 +33,15 @@ impl Session {
         self.locate_in(0, spec, origin)
     }
 
-    fn locate_in(
+    pub(super) fn locate_in(
         &mut self,
         target: usize,
         spec: &str,
         origin: Origin,
     ) -> Result<Vec<Location>, Unresolved> {
-        let addresses = self.addresses_in(target, spec, origin)?;
-        let images = self.images_of(target);
-        Ok(addresses
-            .iter()
-            .map(|address| location(*address, images))
-            .collect())
-    }
-
-    /// The addresses alone.
-    pub(super) fn addresses_in(
-        &mut self,
-        target: usize,
-        spec: &str,
-        origin: Origin,
-    ) -> Result<Vec<u64>, Unresolved> {
-        match spec.strip_prefix('*') {
-            Some(expression) => Ok(vec![self.exact_address(target, expression)?]),
+        let (spec, returns) = returns::strip(spec);
+        let addresses = match spec.strip_prefix('*') {
+            Some(expression) => vec![self.exact_address(target, expression)?],
             None => {
                 let Some(images) = self.images_of(target) else {
                     return Err(Unresolved::NotFound {
@@ -64,12 +50,20 @@ impl Session {
                         imported: false,
                     });
                 };
-                images.locate(spec, origin == Origin::Break)
+                images.locate(spec, origin == Origin::Break && !returns)?
             }
+        };
+        if returns {
+            return self.ways_out(target, addresses);
         }
+        let images = self.images_of(target);
+        Ok(addresses
+            .iter()
+            .map(|address| location(*address, images))
+            .collect())
     }
 
-    fn images_of(&self, target: usize) -> Option<&Images> {
+    pub(super) fn images_of(&self, target: usize) -> Option<&Images> {
         self.targets
             .get(target)
             .map(|t| &t.images)
@@ -202,7 +196,7 @@ pub(super) fn store_ignore(keeper: &Keeper, probe: &Probe) {
     place.store(count, Ordering::Relaxed);
 }
 
-fn location(address: u64, images: Option<&Images>) -> Location {
+pub(super) fn location(address: u64, images: Option<&Images>) -> Location {
     let symbol = images
         .and_then(|images| images.symbol_at(address))
         .map(|(name, offset)| match offset {
@@ -213,5 +207,6 @@ fn location(address: u64, images: Option<&Images>) -> Location {
         address,
         symbol,
         enabled: true,
+        out: None,
     }
 }

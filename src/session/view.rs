@@ -3,12 +3,13 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 
+use super::plan::Returns;
 use super::variables::Variables;
 use crate::arch::{Register, Registers};
 use crate::engine::client::Keeper;
 use crate::engine::protocol::{TargetId, Tid};
-use crate::lang::scope::Special;
-use crate::lang::{Scope, ScopeError, Symbol, Unreadable, Value};
+use crate::lang::scope::{Special, Unavailable, WayOut};
+use crate::lang::{Expr, Scope, ScopeError, Symbol, Unreadable, Value};
 use crate::record::wire::{Record, Segment};
 
 /// Names and file contents of what is loaded; addresses are run-time ones where there is a
@@ -63,7 +64,7 @@ impl<'a> Snapshot<'a> {
                 Segment::Variable { variable, value } => {
                     Some((names.at(*variable)?.0.to_string(), *value))
                 }
-                Segment::Memory { .. } => None,
+                Segment::Memory { .. } | Segment::Entry { .. } => None,
             })
             .collect();
         Snapshot {
@@ -71,6 +72,19 @@ impl<'a> Snapshot<'a> {
             written: Vec::new(),
             variables,
         }
+    }
+
+    fn at_entry(&self, index: u16) -> Result<u64, Unavailable> {
+        let value = self
+            .record
+            .segments
+            .iter()
+            .find_map(|segment| match segment {
+                Segment::Entry { index: of, value } if *of == index => Some(*value),
+                _ => None,
+            });
+        // The fault that ended the program says more.
+        value.ok_or(Unavailable::EntryUnknown)
     }
 
     fn read(&self, address: u64, buf: &mut [u8]) -> Result<(), Unreadable> {
@@ -144,6 +158,8 @@ pub struct View<'a> {
     pub keeper: Option<RefCell<&'a mut Keeper>>,
     /// The thread's registers.
     pub registers: Option<Registers>,
+    /// What the probes there know of a way out of a function, with their places in the counters.
+    pub returns: Vec<(u16, Returns)>,
     /// A process is not to be changed.
     pub read_only: bool,
 }
@@ -291,6 +307,35 @@ impl Scope for View<'_> {
 
     fn push_history(&mut self, value: Value) -> usize {
         self.variables.push_history(value)
+    }
+
+    fn way_out(&self) -> WayOut {
+        let ways = self.returns.iter().map(|(_, returns)| returns.way);
+        ways.into_iter()
+            .find(|way| *way != WayOut::None)
+            .unwrap_or_default()
+    }
+
+    fn at_entry(&self, expr: &Expr) -> Result<u64, Unavailable> {
+        if self.way_out() == WayOut::None {
+            return Err(Unavailable::Entry);
+        }
+        let kept = self.returns.iter().find_map(|(probe, returns)| {
+            let index = returns.entries.iter().position(|kept| kept == expr)?;
+            Some((*probe, index as u16))
+        });
+        let (probe, index) = kept.ok_or(Unavailable::EntryNotKept)?;
+        match &self.source {
+            Source::Files => Err(Unavailable::Entry),
+            Source::Record(snapshot) => snapshot.at_entry(index),
+            Source::Live { target, tid, .. } => {
+                let keeper = self.keeper.as_ref().ok_or(Unavailable::Entry)?;
+                let values = keeper.borrow_mut().entry(*target, *tid, probe);
+                let values = values.ok().flatten().ok_or(Unavailable::EntryUnknown)?;
+                let value = values.iter().find(|(of, _)| *of == index);
+                value.map(|(_, v)| *v).ok_or(Unavailable::EntryFault)
+            }
+        }
     }
 
     fn special(&self, what: Special) -> Option<u64> {

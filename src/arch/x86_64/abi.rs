@@ -28,6 +28,9 @@ pub const ARGUMENTS: [Register; 6] = [
     Register::R9,
 ];
 
+/// Where an integer or pointer is returned.
+pub const RETURN_VALUE: Register = Register::Rax;
+
 /// The registers of a system call's arguments; its number is in rax, its result too.
 pub const SYSCALL_ARGUMENTS: [Register; 6] = [
     Register::Rdi,

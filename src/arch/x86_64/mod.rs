@@ -3,6 +3,7 @@
 mod abi;
 mod decode;
 mod disassemble;
+mod exits;
 #[cfg(test)]
 mod machine;
 mod names;
@@ -12,9 +13,10 @@ mod relocate;
 mod uprobe;
 mod vector;
 
-pub use abi::{Argument, INT3, SYSCALL, SYSCALL_ARGUMENTS, argument, find_syscall};
+pub use abi::{Argument, INT3, RETURN_VALUE, SYSCALL, SYSCALL_ARGUMENTS, argument, find_syscall};
 pub use decode::{Boundary, boundary, is_padding};
 pub use disassemble::disassemble;
+pub use exits::{ExitKind, Target, exits};
 pub use names::{EFLAGS, INFO_REGISTERS, MASK_REGISTERS, MXCSR, RegisterClass, register_name};
 pub use prologue::prologue;
 pub use registers::{Register, Registers};

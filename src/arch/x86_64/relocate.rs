@@ -407,7 +407,7 @@ fn memory_address(instruction: &Instruction, registers: &Registers) -> Option<u6
 }
 
 /// The 64-bit register of that name.
-fn general(register: Iced) -> Option<Register> {
+pub(super) fn general(register: Iced) -> Option<Register> {
     Some(match register {
         Iced::RAX => Register::Rax,
         Iced::RBX => Register::Rbx,

@@ -37,6 +37,7 @@ impl Target {
             return self.release_child(stopped);
         }
         self.threads.insert(tid, Thread::new(tid, process, blocked));
+        self.entries.thread_began();
         if process == self.pid {
             let target = self.id;
             self.front.event(
@@ -80,6 +81,7 @@ impl Target {
         };
         self.memory = memory;
         self.sites = Sites::default();
+        self.entries.executed(&self.counters);
         self.slots = SlotPages::default();
         // The thread that called exec has the leader's id now; the others are gone unannounced.
         let pid = self.pid;

@@ -5,6 +5,7 @@
 use std::sync::atomic::Ordering;
 
 use super::crash::Point;
+use super::entries::{Entries, Frame, Values};
 use super::memory::Memory;
 use super::site::{PlacedSlot, Site, Sites};
 use super::stop::Stopped;
@@ -13,7 +14,7 @@ use super::target::{Target, failure};
 use crate::arch::{Register, Registers};
 use crate::engine::protocol::{Call, Event, Failure, Reason, SiteId, Then};
 use crate::probe::interpret::{self, Machine, Outcome};
-use crate::probe::program::{Special, Width};
+use crate::probe::program::{Fault, Special, Unavailable, Width};
 use crate::record::clock;
 use crate::record::shared::Counters;
 use crate::record::wire::{Builder, Header};
@@ -195,16 +196,35 @@ impl Target {
                 counters: &self.counters,
                 probe: probe.probe,
                 moment,
+                entries: &mut self.entries,
+                left: None,
             };
             machine.builder.start();
             let outcome = interpret::run(&probe.program, &mut machine, &mut self.work.values);
+            let left = machine.left.take();
             self.crash.pass(Point::Ran);
-            if outcome.fault.is_some() {
-                counters.faults.fetch_add(1, Ordering::Relaxed);
+            match outcome.fault {
+                None => {}
+                _ if probe.then == Then::Nothing => {}
+                // No pass without a value can meet a condition on it.
+                Some(Fault::Unavailable(_)) if !outcome.hit => {
+                    counters.undecided.fetch_add(1, Ordering::Relaxed);
+                    continue;
+                }
+                Some(_) => {
+                    counters.faults.fetch_add(1, Ordering::Relaxed);
+                }
             }
             match probe.then {
+                Then::Nothing => {}
                 Then::Continue => self.record(outcome, &before, id, probe.probe, moment),
-                Then::Stop if outcome.hit && stops.is_none() => stops = Some((id, probe.probe)),
+                Then::Stop if outcome.hit => {
+                    stops = stops.or(Some((id, probe.probe)));
+                    if let (Some(left), Some(thread)) = (left, self.threads.get_mut(&moment.tid)) {
+                        thread.entries.retain(|(of, _)| *of != probe.probe);
+                        thread.entries.push((probe.probe, left));
+                    }
+                }
                 Then::Stop => {}
             }
             let cost = clock::monotonic_ns().saturating_sub(moment.mono_ns);
@@ -408,6 +428,9 @@ struct HitMachine<'a> {
     counters: &'a Counters,
     probe: u16,
     moment: Moment,
+    entries: &'a mut Entries,
+    /// The call that ended here: what it had kept, if it was seen to begin.
+    left: Option<Option<Values>>,
 }
 
 impl HitMachine<'_> {
@@ -426,6 +449,18 @@ impl HitMachine<'_> {
         self.chunk.truncate(readable);
         self.sites.mask(address, self.chunk);
         readable
+    }
+
+    /// The call whose return address is at the stack pointer.
+    fn frame(&self, function: u64) -> Frame {
+        Frame {
+            probe: self.probe,
+            function,
+            sp: self.registers.sp(),
+            tid: self.moment.tid,
+            pid: self.moment.pid,
+            thread_block: self.registers.get(Register::FsBase),
+        }
     }
 
     /// How much of a capture the record still has room for.
@@ -484,6 +519,31 @@ impl Machine for HitMachine<'_> {
             Special::Pid => self.moment.pid as u64,
             Special::Cpu => self.moment.cpu.map_or(u64::MAX, u64::from),
         }
+    }
+
+    fn enter(&mut self, function: u64) {
+        let frame = self.frame(function);
+        self.entries.enter(frame, self.counters);
+    }
+
+    fn remember(&mut self, function: u64, index: u16, value: u64) {
+        let frame = self.frame(function);
+        self.entries.remember(frame, index, value);
+    }
+
+    fn leave(&mut self, function: u64) {
+        let frame = self.frame(function);
+        self.left = Some(self.entries.leave(frame, self.counters));
+    }
+
+    fn recall(&mut self, index: u16) -> Result<u64, Unavailable> {
+        let Some(Some(values)) = &self.left else {
+            return Err(Unavailable::EntryUnknown);
+        };
+        let kept = values.iter().find(|(of, _)| *of == index);
+        let (_, value) = kept.ok_or(Unavailable::EntryFault)?;
+        self.builder.entry(index, *value);
+        Ok(*value)
     }
 
     fn hit(&mut self) -> bool {

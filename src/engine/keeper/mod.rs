@@ -6,19 +6,20 @@
 mod children;
 mod crash;
 mod doorbell;
+mod entries;
 mod follow;
 mod hit;
 mod inject;
 mod launch;
 mod leave;
-mod memory;
+pub(super) mod memory;
 mod orders;
 mod prefetch;
 mod signals;
 mod site;
 mod slots;
 mod stop;
-mod sys;
+pub(super) mod sys;
 mod target;
 mod thread;
 

@@ -7,6 +7,7 @@ use super::stop::Stopped;
 use super::sys;
 use super::target::{Order, Target, failure};
 use super::thread::{State, Thread};
+use crate::arch::Displaced;
 use crate::engine::protocol::{Answer, Call, Failure, Request, SiteId, SiteSpec, Tid};
 
 impl Target {
@@ -45,6 +46,13 @@ impl Target {
             Request::SetRegisters { tid, registers, .. } => self.with_held(tid, |stop| {
                 stop.set_registers(&registers).map(|()| Answer::Done)
             }),
+            Request::Entry { tid, probe, .. } => match self.threads.get(&tid.0) {
+                Some(thread) => {
+                    let kept = thread.entries.iter().find(|(of, _)| *of == probe);
+                    Answer::Entry(kept.and_then(|(_, values)| values.clone()))
+                }
+                None => Answer::Failed(Failure::NotStopped),
+            },
             Request::VectorRegisters { tid, .. } => {
                 self.with_held(tid, |stop| sys::xstate(stop.tid()).map(Answer::Bytes))
             }
@@ -60,15 +68,31 @@ impl Target {
     }
 
     fn arm(&mut self, sites: Vec<SiteSpec>) -> Answer {
+        let shadowed = has_shadow_stack(self.pid);
         let mut refused = Vec::new();
         for site in sites {
             let id = site.id;
-            if let Err(failure) = self.sites.arm(&self.memory, site) {
+            if let Err(failure) = self.arm_one(site, shadowed) {
                 refused.push((id, failure));
             }
             self.crash.pass(Point::Armed);
         }
         Answer::Refused(refused)
+    }
+
+    fn arm_one(&mut self, site: SiteSpec, shadowed: bool) -> Result<(), Failure> {
+        // A call that the tracer does pushes its return address on the ordinary stack only, and
+        // the return would be refused.
+        if shadowed
+            && Displaced::decode(&site.code, site.address).is_ok_and(|first| first.is_call())
+        {
+            return Err(Failure::Instruction {
+                address: site.address,
+                why: "it is a call, and the target's shadow stack (CET) would not know of it"
+                    .into(),
+            });
+        }
+        self.sites.arm(&self.memory, site)
     }
 
     fn disarm(&mut self, sites: Vec<SiteId>) -> Answer {
@@ -157,5 +181,34 @@ fn done(result: Result<(), Failure>) -> Answer {
     match result {
         Ok(()) => Answer::Done,
         Err(failure) => Answer::Failed(failure),
+    }
+}
+
+/// True if a thread runs with CET's shadow stack (`/proc/PID/status`, "x86_Thread_features").
+fn has_shadow_stack(tid: i32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{tid}/status")).unwrap_or_default();
+    lists_shadow_stack(&status)
+}
+
+fn lists_shadow_stack(status: &str) -> bool {
+    status
+        .lines()
+        .find_map(|line| line.strip_prefix("x86_Thread_features:"))
+        .is_some_and(|features| features.split_whitespace().any(|name| name == "shstk"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::lists_shadow_stack;
+
+    #[test]
+    fn the_shadow_stack_is_a_feature_that_is_on() {
+        assert!(lists_shadow_stack(
+            "Pid:\t1\nx86_Thread_features:\tshstk wrss \n"
+        ));
+        assert!(!lists_shadow_stack(
+            "x86_Thread_features:\t\nx86_Thread_features_locked:\tshstk \n"
+        ));
+        assert!(!lists_shadow_stack(""));
     }
 }

@@ -201,7 +201,10 @@ impl Known {
                 let result = combine(op, self.value(a), self.value(b));
                 (to, result.and_then(|v| cut(v, width, signed)))
             }
-            Op::Special { to, .. } | Op::Load { to, .. } | Op::Unary { to, .. } => (to, None),
+            Op::Special { to, .. }
+            | Op::Recall { to, .. }
+            | Op::Load { to, .. }
+            | Op::Unary { to, .. } => (to, None),
             Op::CaptureString { end, .. } => (end, None),
             _ => return None,
         })

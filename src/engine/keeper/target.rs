@@ -11,6 +11,7 @@ use std::sync::mpsc::Receiver;
 use super::Front;
 use super::crash::{CrashPoint, Point};
 use super::doorbell::Doorbell;
+use super::entries::Entries;
 use super::follow::Follow;
 use super::hit::HitSpace;
 use super::memory::Memory;
@@ -59,6 +60,8 @@ pub struct Target {
     /// puts it back.
     pub(super) trap_action: Option<TrapAction>,
     pub(super) work: HitSpace,
+    /// Calls that are under way, for `$_entry`.
+    pub(super) entries: Entries,
     pub(super) follow: Follow,
     pub(super) crash: CrashPoint,
     /// The interrupt that is under way, by its request's number.
@@ -105,6 +108,7 @@ impl Target {
             signals: parts.signals,
             trap_action: None,
             work: HitSpace::default(),
+            entries: Entries::default(),
             follow: Follow::default(),
             crash: CrashPoint::from_environment(),
             interrupting: None,
@@ -373,6 +377,7 @@ impl Target {
     pub(super) fn gone(&mut self, tid: i32, code: Option<i32>, signal: Option<i32>) {
         let known = self.threads.remove(&tid).is_some();
         self.births.remove(&tid);
+        self.entries.thread_ended(tid, &self.counters);
         let target = self.id;
         if tid == self.pid {
             self.ended = true;

@@ -1,5 +1,6 @@
 //! What the keeper knows of one thread.
 
+use super::entries::Values;
 use super::stop::Stopped;
 
 /// A handler that makes more system calls than this (two stops each) is not seen to return.
@@ -24,6 +25,8 @@ pub struct Thread {
     /// How often that was asked for in vain: it is registered only some way into a start, and by
     /// some C libraries never.
     pub rseq_missed: u8,
+    /// What the call had kept that ends where it stands, for each probe there.
+    pub entries: Vec<(u16, Option<Values>)>,
     /// So many more system calls are looked at for a handler's return.
     calls_left: u32,
 }
@@ -74,6 +77,7 @@ impl Thread {
             trap_blocked,
             rseq: None,
             rseq_missed: 0,
+            entries: Vec::new(),
             calls_left: 0,
         }
     }

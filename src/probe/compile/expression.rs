@@ -76,6 +76,8 @@ impl Compiler<'_> {
                 )),
             },
             Expr::Argument(number) => self.argument(*number, expr),
+            Expr::Retval => self.retval(),
+            Expr::Entry(_) => self.recall(expr),
             Expr::Special(what) => {
                 let what = *what;
                 let v = self.emit(|to| Op::Special { to, what })?;
@@ -154,6 +156,9 @@ impl Compiler<'_> {
                 at: Where::Variable(name.into()),
                 ty,
             }),
+            (None, Some(Expr::Retval)) if self.out.is_none() => {
+                Err(format!("${name} is void so far"))
+            }
             (None, Some(meant)) => self.number(&meant),
             (None, None) => Err(format!("${name} is void so far")),
         }

@@ -35,6 +35,7 @@ impl Compiler<'_> {
                 Home::Vector => return Err(format!("${} is a vector register", view.name)),
             },
             Expr::Variable(name) => Where::Variable(name.clone()),
+            Expr::Retval => self.retval_place()?,
             Expr::At(_, address) | Expr::Unary(UnaryOp::Deref, address) => {
                 Where::Memory(self.address(address)?)
             }

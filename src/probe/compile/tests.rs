@@ -1,6 +1,5 @@
 //! What programs do, compared with what the evaluator says.
 
-use std::cell::RefCell;
 use std::collections::HashMap;
 
 use proptest::prelude::*;
@@ -20,19 +19,28 @@ const SIZE: usize = 0x400;
 
 /// A thread with some memory; a scope for the evaluator and a machine for programs.
 #[derive(Clone)]
-struct World {
-    memory: Vec<u8>,
-    registers: Registers,
+pub(super) struct World {
+    pub(super) memory: Vec<u8>,
+    pub(super) registers: Registers,
     variables: HashMap<String, Value>,
     history: Vec<Value>,
     /// Only these bytes can be read, where it is a record's snapshot.
     recorded: Option<HashMap<u64, u8>>,
     shared: HashMap<u16, u64>,
     kept: Vec<(u64, Vec<u8>)>,
+    pub(super) way: WayOut,
+    /// The expressions of `$_entry`, and what they were in the call that ended.
+    pub(super) entries: Vec<Expr>,
+    pub(super) left: Option<Values>,
+    /// Of what was kept, what the record has.
+    recalled: Values,
+    calls: HashMap<(u64, u64), Values>,
 }
 
+pub(super) type Values = HashMap<u16, u64>;
+
 impl World {
-    fn new() -> World {
+    pub(super) fn new() -> World {
         let mut registers = Registers::default();
         registers.set(Register::Rdi, DATA);
         registers.set(Register::Rsi, DATA + 0x40);
@@ -52,6 +60,11 @@ impl World {
             recorded: None,
             shared: HashMap::new(),
             kept: Vec::new(),
+            way: WayOut::None,
+            entries: Vec::new(),
+            left: None,
+            recalled: Values::new(),
+            calls: HashMap::new(),
         }
     }
 
@@ -73,7 +86,7 @@ impl World {
     }
 
     /// What the front has of a hit: the registers and what the program kept.
-    fn snapshot(&self, before: &World, names: &Shared) -> World {
+    pub(super) fn snapshot(&self, before: &World, names: &Shared) -> World {
         let mut recorded = HashMap::new();
         for (address, bytes) in &self.kept {
             for (at, byte) in bytes.iter().enumerate() {
@@ -88,6 +101,7 @@ impl World {
                 .insert(name.clone(), Value::from_u64(ty.clone(), value));
         }
         snapshot.recorded = Some(recorded);
+        snapshot.left = Some(self.recalled.clone());
         snapshot
     }
 }
@@ -174,6 +188,20 @@ impl Scope for World {
     fn special(&self, what: Special) -> Option<u64> {
         Some(what as u64 + 1000)
     }
+
+    fn way_out(&self) -> WayOut {
+        self.way
+    }
+
+    fn at_entry(&self, expr: &Expr) -> Result<u64, Unavailable> {
+        if self.way == WayOut::None {
+            return Err(Unavailable::Entry);
+        }
+        let index = self.entries.iter().position(|kept| kept == expr);
+        let index = index.ok_or(Unavailable::EntryNotKept)? as u16;
+        let left = self.left.as_ref().ok_or(Unavailable::EntryUnknown)?;
+        left.get(&index).copied().ok_or(Unavailable::EntryFault)
+    }
 }
 
 impl Machine for World {
@@ -206,6 +234,28 @@ impl Machine for World {
 
     fn special(&mut self, what: Special) -> u64 {
         what as u64 + 1000
+    }
+
+    fn enter(&mut self, function: u64) {
+        let sp = self.registers.sp();
+        self.calls.insert((function, sp), Values::new());
+    }
+
+    fn remember(&mut self, function: u64, index: u16, value: u64) {
+        let sp = self.registers.sp();
+        let call = self.calls.get_mut(&(function, sp));
+        call.expect("a call").insert(index, value);
+    }
+
+    fn leave(&mut self, function: u64) {
+        self.left = self.calls.remove(&(function, self.registers.sp()));
+    }
+
+    fn recall(&mut self, index: u16) -> Result<u64, Unavailable> {
+        let left = self.left.as_ref().ok_or(Unavailable::EntryUnknown)?;
+        let value = *left.get(&index).ok_or(Unavailable::EntryFault)?;
+        self.recalled.insert(index, value);
+        Ok(value)
     }
 
     fn hit(&mut self) -> bool {
@@ -249,7 +299,7 @@ impl Machine for World {
 }
 
 #[derive(Default)]
-struct Shared(HashMap<String, (u16, Type)>);
+pub(super) struct Shared(HashMap<String, (u16, Type)>);
 
 impl Variables for Shared {
     fn share(&mut self, name: &str, ty: &Type) -> Option<u16> {
@@ -262,7 +312,7 @@ impl Variables for Shared {
     }
 }
 
-fn commands(text: &str, scope: &World) -> Vec<Command> {
+pub(super) fn commands(text: &str, scope: &World) -> Vec<Command> {
     let at = Position {
         file: "t".into(),
         line: 1,
@@ -277,11 +327,12 @@ fn compiled(text: &str, world: &World, shared: &mut Shared) -> Result<Program, N
         body: &body,
         continues: true,
         entry: true,
+        out: None,
     };
     compile(&source, world, shared)
 }
 
-fn print_body(body: &[Command], scope: &mut World) -> (String, Option<(u16, String)>) {
+pub(super) fn print_body(body: &[Command], scope: &mut World) -> (String, Option<(u16, String)>) {
     let mut out = Vec::new();
     let mut state = ExamineState::default();
     let mut context = Context {
@@ -451,6 +502,7 @@ fn a_breakpoint_is_compiled_only_if_it_continues() {
             body: &body,
             continues: false,
             entry: false,
+            out: None,
         };
         let program = compile(&source, &world, &mut Shared::default());
         assert_eq!(program.is_ok(), compiles, "{text}");
@@ -470,8 +522,21 @@ fn expression() -> impl Strategy<Value = String> {
         any::<u64>().prop_map(|n| format!("{n:#x}")),
         any::<i32>().prop_map(|n| format!("({n})")),
         prop::sample::select(vec![
-            "$rdi", "$rsi", "$rdx", "$rcx", "$eax", "$ax", "$al", "$ah", "$eflags", "'a'",
-            "$_arg2", "$_tid", "$_now"
+            "$rdi",
+            "$rsi",
+            "$rdx",
+            "$rcx",
+            "$eax",
+            "$ax",
+            "$al",
+            "$ah",
+            "$eflags",
+            "'a'",
+            "$_arg2",
+            "$_tid",
+            "$_now",
+            "$_retval",
+            "$_entry($rdi)"
         ])
         .prop_map(String::from),
         (
@@ -527,20 +592,7 @@ fn by_both(text: &str) -> Option<(Result<u64, Fault>, Result<u64, Error>)> {
     let world = World::new();
     let expr = parse(text, &world).ok()?;
     let mut shared = Shared::default();
-    let mut compiler = Compiler {
-        program: Program::default(),
-        scope: StaticScope {
-            inner: &world,
-            known: RefCell::default(),
-            registers: crate::arch::Registers::default(),
-        },
-        variables: &mut shared,
-        entry: true,
-        keep: false,
-        ends: Vec::new(),
-        examined: None,
-        size: None,
-    };
+    let mut compiler = Compiler::new(true, None, &world, &mut shared);
     let number = compiler.number(&expr).ok()?;
     let declared = compiler.type_of(&expr).unwrap();
     assert_eq!(number.ty, declared, "{text}");
@@ -568,6 +620,7 @@ proptest! {
             None => {}
             Some((Ok(ours), Ok(theirs))) => prop_assert_eq!(ours, theirs, "{}", text),
             Some((Err(Fault::DivisionByZero), Err(Error::DivisionByZero))) => {}
+            Some((Err(Fault::Unavailable(ours)), Err(Error::Unavailable(theirs)))) => prop_assert_eq!(ours, theirs),
             Some((Err(Fault::Memory(ours)), Err(Error::Memory(theirs)))) => prop_assert_eq!(ours, theirs),
             Some((ours, theirs)) => prop_assert!(false, "{}: {:?} and {:?}", text, ours, theirs),
         }

@@ -1,0 +1,272 @@
+//! `LOCATION%return`: the ways out of a function, and what was at its entry.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use super::Session;
+use super::breakpoint::{Location, Probe};
+use super::images::{Images, Unresolved};
+use super::plan::Returns;
+use super::sites::location;
+use crate::arch::{self, ExitKind, FileAddress};
+use crate::engine::protocol::{Reason, Tid};
+use crate::error::{Error, fail};
+use crate::lang::scope::WayOut as Way;
+use crate::symbols::{Loaded, Place};
+
+/// A function whose ways out are known.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Function {
+    /// Its first instruction: a run-time address, or the file's before there is a process.
+    pub entry: u64,
+    /// Its name, demangled.
+    pub name: String,
+    /// All of its code, that which was moved away too: start and length.
+    pub parts: Vec<(u64, u64)>,
+    /// Jumps through tables of places inside, which are left out.
+    pub tables: usize,
+    /// Jumps that may leave and cannot be looked at.
+    pub left_out: Vec<(u64, &'static str)>,
+    /// A jump goes to its first instruction, so that passes there are not calls alone.
+    pub starts_again: bool,
+}
+
+/// How a place leaves its function.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WayOut {
+    /// By what.
+    pub kind: ExitKind,
+    /// Which function.
+    pub function: Arc<Function>,
+}
+
+impl WayOut {
+    /// What expressions can ask there.
+    pub fn way(&self) -> Way {
+        crate::probe::compile::way_out(self.kind)
+    }
+
+    /// What a list of places says behind the address.
+    pub fn remark(&self) -> Option<&'static str> {
+        match self.kind {
+            ExitKind::Return => None,
+            ExitKind::Jump => Some("a jump; $_retval is not available"),
+            ExitKind::Conditional(_) => Some("a conditional jump; $_retval is not available"),
+            ExitKind::Indirect(_) => {
+                Some("a jump, looked at where it goes; $_retval is not available")
+            }
+        }
+    }
+}
+
+impl Function {
+    /// What is not looked at, for the list of probes.
+    pub fn remarks(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        match self.tables {
+            0 => {}
+            1 => lines.push(format!(
+                "{}: 1 jump through a table stays inside and is left out",
+                self.name
+            )),
+            n => lines.push(format!(
+                "{}: {n} jumps through tables stay inside and are left out",
+                self.name
+            )),
+        }
+        for (address, why) in &self.left_out {
+            lines.push(format!(
+                "{}: the jump at {address:#x} is left out: {why}",
+                self.name
+            ));
+        }
+        lines
+    }
+}
+
+/// The remarks about a probe's functions, each once.
+pub fn remarks(locations: &[Location]) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for out in locations.iter().filter_map(|l| l.out.as_ref()) {
+        for line in out.function.remarks() {
+            if !lines.contains(&line) {
+                lines.push(line);
+            }
+        }
+    }
+    lines
+}
+
+/// A place without `%return`, and whether it had that.
+pub fn strip(spec: &str) -> (&str, bool) {
+    match spec.trim_end().strip_suffix("%return") {
+        Some(place) => (place.trim_end(), true),
+        None => (spec, false),
+    }
+}
+
+impl Session {
+    /// The ways out of the functions at these places. Those that cannot be told are complained
+    /// about; an error if none can.
+    pub(super) fn ways_out(
+        &mut self,
+        target: usize,
+        addresses: Vec<u64>,
+    ) -> Result<Vec<Location>, Unresolved> {
+        let Some(images) = self.images_of(target) else {
+            return Err(Unresolved::Bad(Error::new("No symbol table is loaded.")));
+        };
+        let mut locations = Vec::new();
+        let mut refused = Vec::new();
+        for address in addresses {
+            match images.ways_out(address) {
+                Ok(found) => locations.extend(found),
+                Err(error) => refused.push(error),
+            }
+        }
+        match refused.pop() {
+            Some(error) if locations.is_empty() => Err(Unresolved::Bad(error)),
+            last => {
+                for error in refused.into_iter().chain(last) {
+                    self.output.complain(&format!("warning: {error}"));
+                }
+                locations.sort_by_key(|location| location.address);
+                locations.dedup_by_key(|location| location.address);
+                Ok(locations)
+            }
+        }
+    }
+
+    /// What the probes where a thread stands know of a way out.
+    pub(super) fn returns_at(&self, tid: Tid) -> Vec<(u16, Returns)> {
+        let stands = || {
+            let target = self.target()?;
+            match target.threads.get(tid)?.reason? {
+                Reason::Probe { site, .. } => target.sites.values().find(|s| s.id == site),
+                _ => None,
+            }
+        };
+        let plans = stands().map_or(&[][..], |site| &site.probes);
+        let ways = plans
+            .iter()
+            .filter(|(_, plan)| plan.returns.way != Way::None);
+        ways.filter_map(|(number, plan)| {
+            Some((self.probes.get(*number)?.place, plan.returns.clone()))
+        })
+        .collect()
+    }
+
+    /// The location of a probe at an address.
+    pub(super) fn out_at(probe: &Probe, address: u64) -> Option<WayOut> {
+        // There may be thousands, and they are in order.
+        let locations = &probe.locations;
+        let at = locations.binary_search_by_key(&address, |location| location.address);
+        locations.get(at.ok()?)?.out.clone()
+    }
+}
+
+/// Functions larger than this are not decoded.
+const FUNCTION_MAX: u64 = 4 << 20;
+
+impl Images {
+    /// Every way out of the function around a run-time address.
+    pub fn ways_out(&self, address: u64) -> Result<Vec<Location>, Error> {
+        let place = self.modules.place_of(address);
+        let place = place.filter(|place| place.function.1 > 0);
+        let Some(place) = place else {
+            fail!(
+                "Cannot tell the ways out of the function at {address:#x}: no symbol says where it ends."
+            );
+        };
+        let refuse = |why: String| {
+            let name = &place.display;
+            Error::new(format!("Cannot tell the ways out of `{name}': {why}."))
+        };
+        let loaded = &self.modules.loaded()[place.module];
+        let (entry, size) = place.function;
+        let mut parts = vec![part(loaded, entry, size).map_err(&refuse)?];
+        let mut colds: VecDeque<(FileAddress, u64)> = cold_parts(loaded, &place).into();
+        let exits = loop {
+            let exits = arch::exits(&parts).map_err(|why| refuse(why.to_string()))?;
+            // Several files of a program may have a static function of this name.
+            let own = colds.iter().position(|(start, size)| {
+                let start = start.runtime(loaded.bias);
+                let inside = |to: &u64| to.wrapping_sub(start) < *size;
+                exits.outside.iter().any(inside)
+            });
+            match own.and_then(|at| colds.remove(at)) {
+                Some((start, size)) => parts.push(part(loaded, start, size).map_err(&refuse)?),
+                None => break exits,
+            }
+        };
+        if exits.exits.is_empty() {
+            return Err(refuse("it has none".into()));
+        }
+        let function = Arc::new(Function {
+            entry: entry.runtime(loaded.bias),
+            name: place.display.clone(),
+            parts: parts
+                .iter()
+                .map(|(start, code)| (*start, code.len() as u64))
+                .collect(),
+            tables: exits.tables.len(),
+            left_out: exits.left_out,
+            starts_again: exits.starts_again,
+        });
+        let found = exits.exits.iter().map(|exit| Location {
+            out: Some(WayOut {
+                kind: exit.kind,
+                function: function.clone(),
+            }),
+            ..location(exit.address, Some(self))
+        });
+        Ok(found.collect())
+    }
+}
+
+/// A piece of code with its run-time address.
+fn part(loaded: &Loaded, start: FileAddress, size: u64) -> Result<(u64, Vec<u8>), String> {
+    if size > FUNCTION_MAX {
+        return Err(format!("it has {size} bytes"));
+    }
+    let code = loaded
+        .module
+        .bytes(start, size)
+        .map_err(|e| e.to_string())?;
+    match code.len() as u64 == size {
+        true => Ok((start.runtime(loaded.bias), code)),
+        false => Err("the file does not hold all of it".into()),
+    }
+}
+
+/// What compilers may have moved away of a function: `NAME.cold`, `NAME.cold.1`.
+fn cold_parts(loaded: &Loaded, place: &Place) -> Vec<(FileAddress, u64)> {
+    let table = loaded.module.symbols();
+    let names = (0..COLD_MOST).map(|n| match n {
+        0 => format!("{}.cold", place.name),
+        n => format!("{}.cold.{n}", place.name),
+    });
+    names
+        .flat_map(|name| loaded.module.find_linkage(&name))
+        .map(|symbol| {
+            let size = table.extent(symbol, loaded.module.elf());
+            (FileAddress(symbol.address), size)
+        })
+        .collect()
+}
+
+/// LLVM numbers the parts that it splits off.
+const COLD_MOST: u32 = 10;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_word_is_stripped() {
+        assert_eq!(strip("f%return"), ("f", true));
+        assert_eq!(strip("n::f(int) %return "), ("n::f(int)", true));
+        assert_eq!(strip("*0x10 % 3"), ("*0x10 % 3", false));
+        assert_eq!(strip("freturn"), ("freturn", false));
+    }
+}
