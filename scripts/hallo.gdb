@@ -1,10 +1,16 @@
-# The session of the article, on testapps/build/hallo-client; gdb and trapline both run it:
+# Changes a byte of every reply: a client that would say `Hello World!' says `Hallo World!'. The same
+# file runs in gdb. The function takes (data, size, receiver); $rsi is the message in the framing of
+# vsomeip 2.x, with the SOME/IP header at 7 and the text at 30. (testapps/build/hallo-client --wait)
 #
-#   gdb      --batch -nx -x scripts/hallo.gdb -ex run --args testapps/build/hallo-client
-#   trapline --batch -nx -x scripts/hallo.gdb -ex run --args testapps/build/hallo-client
+#   $ trapline --batch -nx -p PID -x scripts/hallo.gdb -ex continue
+#   0x...:	0x17	0x...
+#   0x...:	"Hello World!"
 #
-# and, attached, with `-p PID` in front and `-ex continue` in place of `-ex run`. The function takes
-# (data, size, receiver): $rsi is the message, 2.x framing, the SOME/IP header at 7, the text at 30.
+#   $ gdb --batch -nx -p PID -x scripts/hallo.gdb -ex continue
+#   0x...:	0x17	0x...
+#   0x...:	"Hello World!"
+#
+# To launch the client instead: -ex run --args testapps/build/hallo-client
 
 set confirm off
 set pagination off

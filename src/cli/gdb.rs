@@ -31,6 +31,8 @@ pub struct Options {
     pub batch: bool,
     /// `-q`: no banner.
     pub quiet: bool,
+    /// `--probes`: files of named probes.
+    pub probes: Vec<OsString>,
     /// The program is looked at and not changed.
     pub read_only: bool,
     /// Print the version and leave.
@@ -50,6 +52,7 @@ enum Name {
     Batch,
     Ignored,
     Quiet,
+    Probes,
     ReadOnly,
     Version,
     Help,
@@ -76,6 +79,7 @@ const OPTIONS: &[(&str, Name)] = &[
     ("q", Name::Quiet),
     ("quiet", Name::Quiet),
     ("silent", Name::Quiet),
+    ("probes", Name::Probes),
     ("read-only", Name::ReadOnly),
     ("v", Name::Version),
     ("version", Name::Version),
@@ -97,6 +101,7 @@ Options, with one or two dashes, run in the order given:
   -x, --command FILE         Run the commands in FILE.
   -ex, --eval-command CMD    Run one command.
   -ix, -iex                  The same, before the program is loaded.
+  --probes FILE              A file of named probes (`info probes' tells which there are).
   --batch                    Leave when these have run; ask nothing.
   -q, --quiet                No banner.
   --read-only                Refuse what would change the program's memory or registers, or end a
@@ -167,6 +172,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Options, E
             Name::EarlyEval => options.early.push(Step::Command(text(value)?)),
             Name::Batch => (options.batch, options.quiet) = (true, true),
             Name::Quiet => options.quiet = true,
+            Name::Probes => options.probes.push(value),
             Name::ReadOnly => options.read_only = true,
             Name::Version => options.version = true,
             Name::Help => options.help = true,

@@ -7,10 +7,12 @@ mod signals;
 mod symbols;
 mod trace;
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use crate::engine::keeper;
 use crate::error::{Error, Kind};
+use crate::session::Session;
 
 /// Runs the command that the process's arguments name; returns its exit status.
 pub fn main() -> ExitCode {
@@ -32,6 +34,22 @@ pub fn main() -> ExitCode {
             ExitCode::from(status(&error))
         }
     }
+}
+
+/// Reads the user's files of named probes: those of the configuration directory, where one that is
+/// wrong is complained about, and those that were asked for, where one that is wrong is an error.
+fn named_probes(
+    session: &mut Session,
+    files: impl IntoIterator<Item: AsRef<Path>>,
+) -> Result<(), Error> {
+    for error in session.named.add_configured() {
+        session.output.complain(&format!("warning: {error}"));
+    }
+    for file in files {
+        let wrong = |error: Error| Error::usage(format!("--probes: {error}"));
+        session.named.add_file(file.as_ref()).map_err(wrong)?;
+    }
+    Ok(())
 }
 
 /// 1 for what failed, 2 for wrong usage.

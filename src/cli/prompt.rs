@@ -36,6 +36,7 @@ pub fn main(options: Options) -> Result<u8, Error> {
     let mut session = Session::new(Output::standard(), &NAMES);
     session.unattended = options.batch;
     session.read_only = options.read_only;
+    super::named_probes(&mut session, &options.probes)?;
     let mut interpreter = Interpreter::new(session, terminal, options.batch);
     if !options.quiet && on_terminal {
         interpreter.print(concat!(

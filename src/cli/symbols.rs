@@ -113,7 +113,8 @@ fn operands(options: &Options) -> Result<(Option<PathBuf>, Option<String>), Erro
     }
 }
 
-fn of_process(pid: i32) -> Result<Images, Error> {
+/// The modules of a process that is only looked at.
+pub(super) fn of_process(pid: i32) -> Result<Images, Error> {
     process::check(pid)?;
     let memory = File::open(format!("/proc/{pid}/mem")).ok();
     let read = |address: u64, buffer: &mut [u8]| {

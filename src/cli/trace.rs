@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use clap::{Parser, ValueEnum};
 
 use super::signals;
-use crate::command::{Interpreter, NAMES, read_only};
+use crate::command::{Interpreter, NAMES, probes, read_only};
 use crate::error::{Error, fail};
 use crate::lang::duration::duration;
 use crate::lang::script::Position;
@@ -39,6 +39,14 @@ pub struct Options {
     /// A file of commands, with `trace PROBE` or `break` and `commands`.
     #[arg(short = 'x', long = "command", value_name = "FILE")]
     pub scripts: Vec<PathBuf>,
+
+    /// A file of named probes, beside the built-in ones and those of the configuration directory.
+    #[arg(long = "probes", value_name = "FILE")]
+    pub probe_files: Vec<PathBuf>,
+
+    /// Tell which named probes there are, and where in the program of -p; then leave.
+    #[arg(long)]
+    pub list_probes: bool,
 
     /// A running process: its id, its program's name, or /REGEX/ on its command line.
     #[arg(short = 'p', long = "pid", value_name = "TARGET")]
@@ -118,6 +126,9 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Result<u8, Error> 
             return Ok(error.exit_code() as u8);
         }
     };
+    if options.list_probes {
+        return list_probes(&options);
+    }
     let destinations = check(&options)?;
     let json = |it: &Destination| it.path.is_none() && it.format == Some(Format::JsonLines);
     // What a script prints beside its hits is no JSON.
@@ -128,6 +139,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Result<u8, Error> 
     let sinks = open(&options, &destinations)?;
     signals::listen()?;
     let mut session = Session::new(output, &NAMES);
+    super::named_probes(&mut session, &options.probe_files)?;
     session.show = Show::Records;
     session.stdout_to_stderr = options.owns_standard_output();
     session.read_only = options.read_only;
@@ -140,6 +152,27 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Result<u8, Error> 
     result?;
     left?;
     Ok(end(&mut interpreter.session, &options, begun))
+}
+
+/// `--list-probes`: what is named, and where that is; nothing is traced.
+fn list_probes(options: &Options) -> Result<u8, Error> {
+    let mut session = Session::new(Output::standard(), &NAMES);
+    super::named_probes(&mut session, &options.probe_files)?;
+    match (options.targets.as_slice(), options.command.first()) {
+        ([], None) => {}
+        ([target], None) => {
+            session.program = Some(super::symbols::of_process(process::find(target)?)?);
+        }
+        ([], Some(program)) => {
+            let path = super::prompt::program_path(program)?;
+            session.load(std::path::Path::new(&path))?;
+        }
+        _ => return Err(usage("--list-probes looks at one program")),
+    }
+    let text = probes::list(&mut session, &[])?;
+    session.output.print(&text);
+    session.output.flush();
+    Ok(0)
 }
 
 /// Writes the last lines and the summary; gives the exit status.

@@ -46,7 +46,7 @@ fn set(i: &mut Interpreter, call: &Call<'_>, disposition: Disposition) -> Result
         }
     };
     if let Some(condition) = condition {
-        check_condition(i, condition)?;
+        check_condition(i, condition, &spec, &found)?;
     }
     i.session.probes.begin_group();
     let wanted = Wanted {
@@ -152,11 +152,20 @@ fn here(i: &mut Interpreter) -> Result<String, Error> {
 }
 
 /// A condition must parse; its values may not exist yet.
-fn check_condition(i: &mut Interpreter, condition: &str) -> Result<(), Error> {
-    i.may_evaluate(condition)?;
-    i.session
-        .with_view(|view, _| lang::parse(condition, view).map(|_| ()))
-        .map_err(|e| Error::new(e.to_string()))
+fn check_condition(
+    i: &mut Interpreter,
+    condition: &str,
+    spec: &str,
+    locations: &[Location],
+) -> Result<(), Error> {
+    let place = i.session.place_of(spec, locations);
+    let before = i.session.naming.replace(place);
+    let checked = i.may_evaluate(condition).and_then(|()| {
+        let parsed = i.session.with_view(|view, _| lang::parse(condition, view));
+        parsed.map(drop).map_err(|e| Error::new(e.to_string()))
+    });
+    i.session.naming = before;
+    checked
 }
 
 /// Splits at the word `if` outside quotes and parentheses.
@@ -204,13 +213,6 @@ pub fn trace(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
     if let Some(target) = text.target {
         fail!("in {target}: probes in a process of their own are not supported; use -p {target}.");
     }
-    if let Some(condition) = &text.condition {
-        check_condition(i, condition)?;
-    }
-    if let Some(body) = &text.body {
-        i.may_run(body)?;
-        i.hint_body(body);
-    }
     let mut missing = None;
     let locations = match i.session.locate(&text.location, Origin::Trace) {
         Ok(locations) => locations,
@@ -226,6 +228,13 @@ pub fn trace(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
             Vec::new()
         }
     };
+    if let Some(condition) = &text.condition {
+        check_condition(i, condition, &text.location, &locations)?;
+    }
+    if let Some(body) = &text.body {
+        i.may_run(body)?;
+        i.hint_body(body);
+    }
     let tell = !i.session.show.never_stops();
     i.session.probes.begin_group();
     let wanted = Wanted {
@@ -375,7 +384,10 @@ pub fn condition(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
             None
         }
         expression => {
-            check_condition(i, expression)?;
+            let probe = i.session.probes.get(number).cloned();
+            if let Some(probe) = &probe {
+                check_condition(i, expression, &probe.spec, &probe.locations)?;
+            }
             Some(expression.to_string())
         }
     };

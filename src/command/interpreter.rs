@@ -332,13 +332,16 @@ impl Interpreter {
             self.session.output.keep();
         }
         let was = std::mem::replace(&mut self.asking, true);
+        let place = self.session.place_where(tid, number);
+        let before = self.session.naming.replace(place);
         let result = self.asked_bodies(bodies);
+        self.session.naming = before;
         self.asking = was;
         let strict = self.session.settings.strict;
         let error = result.as_ref().err().map(|error| error.message.clone());
         if let Some(record) = record {
             let out = self.session.output.kept();
-            self.session.show_asked(&record, number, out, error);
+            self.session.show_asked(record, number, out, error);
         } else if let Some(error) = error.filter(|_| !strict) {
             self.print(&format!("{error}\n"));
         }

@@ -6,6 +6,7 @@ mod data;
 mod eaten;
 mod info;
 pub(crate) mod interpreter;
+pub(crate) mod probes;
 mod rbreak;
 pub(crate) mod read_only;
 pub(crate) mod running;

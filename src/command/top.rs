@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::interpreter::{Action, Call, Interpreter};
 use super::table::{self, Entry, Table};
-use super::{breakpoints, data, info, rbreak, running, settings};
+use super::{breakpoints, data, info, probes, rbreak, running, settings};
 use crate::error::{Error, fail};
 use crate::lang::script::Resolver;
 
@@ -265,6 +265,12 @@ pub static INFO: Table<Action> = Table {
             aliases: &["b"],
             help: "The breakpoints: where, conditions, counts, commands.\nUsage: info breakpoints [N...]",
             action: info::breakpoints,
+        },
+        Entry {
+            name: "probes",
+            aliases: &[],
+            help: "The named probes: what each is hit by, and where it is in the program.\nUsage: info probes [NAME...]\nA name stands for a location: `break someip:recv', `trace ros2:publish'.",
+            action: probes::info,
         },
         Entry {
             name: "registers",

@@ -385,7 +385,7 @@ impl<'a> Parser<'a> {
             Token::String { .. } => self.strings(),
             Token::Dollar(name) => {
                 self.advance()?;
-                Ok(dollar(name))
+                self.dollar(name)
             }
             Token::Quoted(name) => self.symbol(name.clone(), name),
             Token::Name(word) => self.word(word),
@@ -398,6 +398,46 @@ impl<'a> Parser<'a> {
             }
             _ => Err(self.syntax_error()),
         }
+    }
+
+    /// `$name`, with what a named probe says about its message.
+    fn dollar(&mut self, name: String) -> Result<Expr, Error> {
+        if name == "_msg" {
+            return self.message();
+        }
+        match self.scope.piece(&name) {
+            Some(piece) => piece,
+            None => Ok(dollar(name)),
+        }
+    }
+
+    /// `$_msg.NAME`; alone it is the message's bytes.
+    fn message(&mut self) -> Result<Expr, Error> {
+        let Some(address) = self.scope.piece("_msg.address") else {
+            return match self.scope.variable("_msg") {
+                Some(_) => Ok(dollar("_msg".into())),
+                None => Err(Error::new(
+                    "$_msg is what arrives at a named probe, and this is none (`info probes' lists them).",
+                )),
+            };
+        };
+        if self.eat(".")? {
+            let Token::Name(field) = self.token.clone() else {
+                return Err(self.syntax_error());
+            };
+            let piece = self.scope.piece(&format!("_msg.{field}"));
+            let piece = piece.ok_or_else(|| self.syntax_error())??;
+            self.advance()?;
+            return Ok(piece);
+        }
+        let address = address?;
+        if self.is("[") {
+            return Ok(address);
+        }
+        let length = self.scope.piece("_msg.length");
+        let length = length.ok_or_else(|| self.syntax_error())??;
+        let first = Expr::Unary(UnaryOp::Deref, Box::new(address));
+        self.node(Expr::Repeat(Box::new(first), Box::new(length)))
     }
 
     /// Neighbouring literals are one string.

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::arch::{Register, Registers};
 
+use super::error::Error;
 use super::expr::Expr;
 use super::value::Value;
 pub(crate) use crate::record::wire::Unavailable;
@@ -156,6 +157,13 @@ pub(crate) trait Scope {
     fn at_entry(&self, expr: &Expr) -> Result<u64, Unavailable> {
         let _ = expr;
         Err(Unavailable::Entry)
+    }
+
+    /// What `$NAME` stands for at a named probe: `_msg.address`, `_topic` and the like. `None` where
+    /// the name has no such meaning.
+    fn piece(&self, name: &str) -> Option<Result<Expr, Error>> {
+        let _ = name;
+        None
     }
 
     /// A warning (gdb prints `warning: TEXT` on its error stream). Dropped unless overridden.

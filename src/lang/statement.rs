@@ -9,7 +9,10 @@ use super::examine::{Disassemble, ExamineState, Failure, Spec, address_of, check
 use super::hexdump::hexdump;
 use super::printf::Printf;
 use super::script::Position;
-use super::{Error, Expr, Kind, Scope, Value, evaluate, parse, parse_argument, print_value};
+use super::{
+    BinaryOp, Error, Expr, Kind, Scope, UnaryOp, Value, evaluate, parse, parse_argument,
+    print_value,
+};
 
 /// One command.
 #[derive(Debug, Clone, PartialEq)]
@@ -236,10 +239,15 @@ fn parse_hexdump(text: &str, scope: &dyn Scope) -> Result<Statement, Error> {
         return Err(Error::new(USAGE));
     }
     let (address, used) = parse_argument(text, scope)?;
-    let Some(rest) = text
-        .get(used..)
-        .and_then(|rest| rest.trim_start().strip_prefix(','))
-    else {
+    let rest = text.get(used..).unwrap_or_default().trim_start();
+    if let (Expr::Repeat(first, count), "") = (&address, rest) {
+        let size = Expr::SizeOf(first.clone());
+        return Ok(Statement::Hexdump {
+            address: Expr::Unary(UnaryOp::AddressOf, first.clone()),
+            length: Expr::Binary(BinaryOp::Mul, count.clone(), Box::new(size)),
+        });
+    }
+    let Some(rest) = rest.strip_prefix(',') else {
         return Err(Error::new(USAGE));
     };
     let length = parse(rest.trim(), scope)?;

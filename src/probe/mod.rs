@@ -3,4 +3,5 @@
 pub(crate) mod compile;
 pub mod interpret;
 mod listing;
+pub(crate) mod named;
 pub mod program;

@@ -21,6 +21,8 @@ pub(crate) struct Hit {
     pub site: u64,
     /// The function there, demangled (`name+off` inside it); empty if there is no symbol.
     pub function: String,
+    /// The message that a named probe is about.
+    pub msg: Option<Message>,
     /// Name and text of each argument that is shown.
     pub args: Vec<(String, String)>,
     /// At a way out of a function: the text of what it returns, `None` where that is not known yet.
@@ -29,6 +31,17 @@ pub(crate) struct Hit {
     pub out: Vec<String>,
     /// What ended the body early.
     pub fault: Option<HitFault>,
+}
+
+/// Where a message is in the target's memory.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Message {
+    /// How it is encoded, where that is known.
+    pub codec: Option<String>,
+    /// Its first byte.
+    pub address: u64,
+    /// How many bytes it has, where that is known.
+    pub length: Option<u64>,
 }
 
 /// Why a body ended before its last command.

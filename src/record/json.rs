@@ -16,6 +16,13 @@ pub(crate) fn hit(hit: &Hit) -> Vec<String> {
     let mut object = place(hit, "hit");
     object["args"] = Value::Object(args);
     object["out"] = Value::from(hit.out.clone());
+    if let Some(msg) = &hit.msg {
+        object["msg"] = json!({
+            "codec": msg.codec,
+            "address": format!("{:#x}", msg.address),
+            "length": msg.length.map(|length| length.to_string()),
+        });
+    }
     if let Some(retval) = &hit.retval {
         object["retval"] = json!(retval);
     }
@@ -124,7 +131,7 @@ fn probe_summary(probe: &ProbeSummary) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use super::super::hit::HitFault;
+    use super::super::hit::{HitFault, Message};
     use super::*;
 
     fn sample() -> Hit {
@@ -138,6 +145,11 @@ mod tests {
             probe: 4,
             site: 0x5555_5555_5129,
             function: "vsomeip::f(int)".into(),
+            msg: Some(Message {
+                codec: Some("someip".into()),
+                address: u64::MAX,
+                length: Some(28),
+            }),
             args: vec![("arg1".into(), "0x1".into())],
             retval: Some(Some("0x5".into())),
             out: vec!["line".into()],
@@ -159,6 +171,10 @@ mod tests {
             ..Hit::default()
         }));
         lines.extend(hit(&Hit::default()));
+        lines.extend(hit(&Hit {
+            msg: Some(Message::default()),
+            ..Hit::default()
+        }));
         lines.extend(fault(&Hit {
             fault: Some(HitFault {
                 command: None,
@@ -184,7 +200,7 @@ mod tests {
             ],
         }));
         lines.push(warning("w"));
-        assert_eq!(lines.len(), 8);
+        assert_eq!(lines.len(), 9);
         for line in &lines {
             let value: Value = serde_json::from_str(line).unwrap();
             assert!(!line.contains('\n'));

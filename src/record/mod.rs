@@ -13,4 +13,4 @@ pub(crate) mod json;
 pub(crate) mod sink;
 pub(crate) mod text;
 
-pub(crate) use hit::{Calls, Hit, HitFault, ProbeSummary, Summary};
+pub(crate) use hit::{Calls, Hit, HitFault, Message, ProbeSummary, Summary};

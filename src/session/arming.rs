@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 
 use super::breakpoint::{Location, Origin, Probe};
 use super::plan::Plan;
-use super::returns::WayOut;
 use super::sites::{Site, is_gone};
 use super::{Session, engine_error, process};
 use crate::engine::client::EngineError;
@@ -183,9 +182,9 @@ impl Session {
     fn wanted(&mut self, index: usize) -> Wanted {
         let mut plans = Plans::default();
         let mut all: BTreeMap<u64, Here> = BTreeMap::new();
-        for (address, probes) in self.addresses(index) {
-            for (number, out) in probes {
-                self.want(index, address, (number, out.as_ref()), &mut plans, &mut all);
+        for probes in self.addresses(index).into_values() {
+            for (number, location) in probes {
+                self.want(index, number, &location, &mut plans, &mut all);
             }
         }
         let mut wanted = Wanted::new();
@@ -216,14 +215,15 @@ impl Session {
     fn want(
         &mut self,
         index: usize,
-        address: u64,
-        (number, out): (u32, Option<&WayOut>),
+        number: u32,
+        location: &Location,
         plans: &mut Plans,
         all: &mut BTreeMap<u64, Here>,
     ) {
-        let Some((place, plan)) = self.plan_once(index, address, (number, out), plans) else {
+        let Some((place, plan)) = self.plan_once(index, number, location, plans) else {
             return;
         };
+        let (address, out) = (location.address, location.out.as_ref());
         let run = |program: &Program, then| SiteProbe {
             probe: place,
             program: program.clone(),
@@ -244,17 +244,18 @@ impl Session {
         here.plans.push((number, plan));
     }
 
-    /// The probe's place in the counters, and its plan at an address. All entries of functions run the same
-    /// program of a probe, and so do all other places but ways out: it is made once.
+    /// The probe's place in the counters, and its plan at a location. All entries of functions run the same
+    /// program of a probe, and so do all other places but ways out and those of named probes: it is made once.
     fn plan_once(
         &mut self,
         index: usize,
-        address: u64,
-        (number, out): (u32, Option<&WayOut>),
+        number: u32,
+        location: &Location,
         plans: &mut Plans,
     ) -> Option<(u16, Plan)> {
-        let key = (number, self.is_entry(index, address));
-        if let Some(made) = plans.made.get(&key).filter(|_| out.is_none()) {
+        let key = (number, self.is_entry(index, location.address));
+        let alike = location.out.is_none() && location.pieces.is_none();
+        if let Some(made) = plans.made.get(&key).filter(|_| alike) {
             return Some(made.clone());
         }
         if !plans.probes.contains_key(&number) {
@@ -263,20 +264,20 @@ impl Session {
             plans.probes.insert(number, probe);
         }
         let probe = plans.probes.get(&number)?;
-        let made = (probe.place, self.plan(index, probe, address, out));
-        if out.is_none() {
+        let made = (probe.place, self.plan(index, probe, location));
+        if alike {
             plans.made.insert(key, made.clone());
         }
         Some(made)
     }
 
     /// Which enabled probes are at which address of a target, in number order.
-    fn addresses(&mut self, index: usize) -> BTreeMap<u64, Vec<(u32, Option<WayOut>)>> {
-        let mut addresses: BTreeMap<u64, Vec<(u32, Option<WayOut>)>> = BTreeMap::new();
+    fn addresses(&mut self, index: usize) -> BTreeMap<u64, Vec<(u32, Location)>> {
+        let mut addresses: BTreeMap<u64, Vec<(u32, Location)>> = BTreeMap::new();
         let mut add = |number: u32, location: &Location| {
             let numbers = addresses.entry(location.address).or_default();
             if numbers.last().is_none_or(|(last, _)| *last != number) {
-                numbers.push((number, location.out.clone()));
+                numbers.push((number, location.clone()));
             }
         };
         let enabled = self.probes.iter().filter(|probe| probe.enabled);
@@ -292,7 +293,8 @@ impl Session {
             .collect();
         for (number, spec, origin) in specs {
             let found = self.locate_in(index, &spec, origin).unwrap_or_default();
-            found.iter().for_each(|location| add(number, location));
+            let found = found.iter().filter(|location| location.enabled);
+            found.for_each(|location| add(number, location));
         }
         addresses
     }

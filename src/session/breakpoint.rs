@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::returns::WayOut;
 use crate::error::{Error, fail};
 use crate::lang::script::Node;
+use crate::probe::named::Pieces;
 
 /// How a probe came to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,6 +37,8 @@ pub struct Location {
     pub symbol: Option<String>,
     /// `disable 1.2` is per location.
     pub enabled: bool,
+    /// What a named probe knows there.
+    pub pieces: Option<Arc<Pieces>>,
     /// It is a way out of a function, since that was asked for.
     pub out: Option<WayOut>,
 }
@@ -430,6 +433,7 @@ mod tests {
                     address: *address,
                     symbol: Some(symbol.to_string()),
                     enabled: true,
+                    pieces: None,
                     out: None,
                 })
                 .collect(),

@@ -414,12 +414,16 @@ impl Session {
 
     /// Evaluates a condition on a stopped thread; one that fails counts as true, as in gdb.
     fn condition_holds(&mut self, number: u32, tid: Tid) -> bool {
-        let Some(condition) = self.probes.get(number).and_then(|p| p.condition.clone()) else {
+        let place = self.place_where(tid, number);
+        let own = self.probes.get(number).and_then(|p| p.condition.as_deref());
+        let Some(condition) = place.condition(own) else {
             return true;
         };
-        let holds = self.with_view_of(Some(tid), |view, _| {
-            let expr = lang::parse(&condition, view)?;
-            lang::evaluate(&expr, view)?.is_true(view)
+        let holds = self.naming(place, |session| {
+            session.with_view_of(Some(tid), |view, _| {
+                let expr = lang::parse(&condition, view)?;
+                lang::evaluate(&expr, view)?.is_true(view)
+            })
         });
         if let (Ok(false), Some(keeper), Some(probe)) =
             (&holds, &self.keeper, self.probes.get(number))

@@ -10,6 +10,8 @@ pub(crate) mod breakpoint;
 pub(crate) mod events;
 pub(crate) mod images;
 pub(crate) mod lifecycle;
+pub(crate) mod messages;
+pub(crate) mod named;
 pub(crate) mod output;
 pub(crate) mod plan;
 pub(crate) mod process;
@@ -33,6 +35,7 @@ use crate::error::Error;
 use crate::lang::examine::ExamineState;
 use crate::lang::script::Resolver;
 use crate::lang::{ScopeError, Unreadable};
+use crate::probe::named::Registry;
 use crate::record::sink::Sinks;
 
 use breakpoint::Probes;
@@ -84,6 +87,10 @@ pub struct Session {
     names: &'static dyn Resolver,
     /// What the user asked for.
     pub probes: Probes,
+    /// The named probes that are known.
+    pub named: Registry,
+    /// The place of a named probe, if any, that expressions are about instead of where a thread is.
+    pub naming: Option<named::Place>,
     /// Convenience variables and history.
     pub variables: Variables,
     /// What `set` changes.
@@ -130,6 +137,8 @@ impl Session {
             output,
             names,
             probes: Probes::default(),
+            named: Registry::builtin(),
+            naming: None,
             variables: Variables::default(),
             settings: Settings::default(),
             program: None,
@@ -261,6 +270,11 @@ impl Session {
         f: impl FnOnce(&mut View<'_>, &mut Output, &mut ExamineState) -> R,
     ) -> R {
         let registers = tid.and_then(|tid| self.registers(tid));
+        let here = registers.as_ref().map(|registers| registers.pc());
+        let reading = match &self.naming {
+            Some(place) => place.reading(),
+            None => here.and_then(|pc| self.place_at(self.current, pc, None).reading()),
+        };
         let returns = tid.map_or_else(Vec::new, |tid| self.returns_at(tid));
         let (source, names): (_, &dyn view::Names) =
             match (self.targets.get(self.current), &self.program) {
@@ -283,6 +297,7 @@ impl Session {
             registers: registers.as_deref().copied(),
             returns,
             read_only: self.read_only,
+            reading,
         };
         let result = f(&mut view, &mut self.output, &mut self.examine);
         let after = view.registers;

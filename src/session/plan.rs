@@ -5,16 +5,17 @@ use std::sync::Arc;
 
 use super::Session;
 use super::breakpoint::{Location, Origin, Probe};
-use super::returns;
 use super::variables::Variables;
 use super::view::{self, Names, View};
+use super::{named, returns};
 use crate::engine::protocol::Then;
 use crate::error::{Error, fail};
 use crate::lang::scope::{Unavailable, WayOut};
-use crate::lang::script::{Node, Resolver};
-use crate::lang::statement::Command;
+use crate::lang::script::{Node, Position, Resolver};
+use crate::lang::statement::{Command, Statement};
 use crate::lang::{self, Expr, Type, body};
 use crate::probe::compile::{self, Source};
+use crate::probe::named::{Shown, shown};
 use crate::probe::program::{Op, Program};
 use crate::record::shared::Counters;
 
@@ -31,6 +32,10 @@ pub struct Plan {
     pub asks: Option<String>,
     /// The body as it is run again over a record.
     pub commands: Arc<[Command]>,
+    /// The place of a named probe.
+    pub place: named::Place,
+    /// What each record holds of what is known there.
+    pub shown: Arc<[Shown]>,
     /// What is kept at the entry of the function that is left here, an expression each.
     pub at_entry: Vec<Program>,
     /// What is known of the values there.
@@ -103,15 +108,51 @@ fn stopping(parsed: Parsed, asks: Option<String>) -> Plan {
         condition_compiled: matches!(parsed.condition, Ok(None)),
         asks,
         commands: parsed.body.unwrap_or_default().into(),
+        place: parsed.place,
+        shown: Arc::default(),
         at_entry: Vec::new(),
         returns: Returns::default(),
     }
 }
 
-fn parse(probe: &Probe, names: &dyn Resolver, view: &View<'_>) -> Parsed {
-    let condition = match &probe.condition {
+/// The command number of what is recorded in front of a body, which no command of a body has.
+pub const PIECES: u16 = u16::MAX;
+
+/// What every record of a named probe holds: all that it knows where nothing else is asked for,
+/// else the message's place.
+fn recorded(probe: &Probe, place: &named::Place, view: &View<'_>) -> Result<Vec<Shown>, String> {
+    let Some(pieces) = &place.pieces else {
+        return Ok(Vec::new());
+    };
+    let mut list = shown(pieces, view).map_err(|error| error.to_string())?;
+    if probe.body.is_some() {
+        list.retain(|piece| matches!(piece.name.as_str(), "_msg.address" | "_msg.length"));
+    }
+    Ok(list)
+}
+
+/// Commands that read what is to be recorded.
+fn reading(shown: &[Shown]) -> Vec<Command> {
+    let output = |piece: &Shown| Command {
+        index: PIECES,
+        at: Position {
+            file: piece.title.as_str().into(),
+            line: 0,
+        },
+        statement: Statement::Output {
+            letter: piece.letter,
+            value: piece.expr.clone(),
+        },
+    };
+    shown.iter().map(output).collect()
+}
+
+fn parse(probe: &Probe, names: &dyn Resolver, view: &View<'_>, place: named::Place) -> Parsed {
+    let condition = match place.condition(probe.condition.as_deref()) {
         None => Ok(None),
-        Some(text) => lang::parse(text, view).map(Some).map_err(|e| e.to_string()),
+        Some(text) => lang::parse(&text, view)
+            .map(Some)
+            .map_err(|e| e.to_string()),
     };
     let nodes = probe.body.as_deref().unwrap_or_default();
     let (_, nodes) = body::strip_silent(nodes);
@@ -120,6 +161,8 @@ fn parse(probe: &Probe, names: &dyn Resolver, view: &View<'_>) -> Parsed {
         condition,
         body,
         continues: continues(probe, names),
+        shown: recorded(probe, &place, view),
+        place,
     }
 }
 
@@ -166,9 +209,9 @@ fn keep(
     sharing: &mut Sharing<'_>,
 ) -> Result<(Vec<Expr>, Vec<Program>), Unavailable> {
     let condition = parsed.condition.as_ref().ok().and_then(Option::as_ref);
-    let commands = parsed.body.as_deref().unwrap_or_default();
+    let commands = parsed.whole();
     let (mut kept, mut programs) = (Vec::new(), Vec::new());
-    for expr in body::entries(condition, commands) {
+    for expr in body::entries(condition, &commands) {
         if out.function.starts_again {
             return Err(Unavailable::EntryInLoop);
         }
@@ -206,6 +249,7 @@ fn make_at(
             return stopping(parsed, Some(error));
         }
     };
+    let whole = parsed.whole();
     let source = |body, continues| Source {
         condition,
         body,
@@ -218,20 +262,23 @@ fn make_at(
         let compiled = match &parsed.body {
             Ok(_) if place.strict => Err("compat is strict".into()),
             Err(error) => Err(error.clone()),
-            Ok(commands) => {
-                let source = source(commands.as_slice(), place.always_continues);
+            Ok(_) => parsed.shown.clone().and_then(|shown| {
+                let source = source(&whole, place.always_continues);
                 let compiled = compile::compile(&source, view, sharing);
-                compiled.map_err(|why| why.to_string()).and_then(allowed)
-            }
+                let compiled = compiled.map_err(|why| why.to_string()).and_then(allowed);
+                compiled.map(|program| (program, shown))
+            }),
         };
         match compiled {
-            Ok(program) => {
+            Ok((program, shown)) => {
                 return Plan {
                     program,
                     then: Then::Continue,
                     condition_compiled: true,
                     asks: None,
                     commands: parsed.body.unwrap_or_default().into(),
+                    place: parsed.place,
+                    shown: shown.into(),
                     at_entry: Vec::new(),
                     returns: Returns::default(),
                 };
@@ -272,20 +319,27 @@ struct Parsed {
     body: Result<Vec<Command>, String>,
     /// The body ends in `continue`, or the probe always does.
     continues: bool,
+    /// The place of a named probe.
+    place: named::Place,
+    /// What is to be recorded of what is known there.
+    shown: Result<Vec<Shown>, String>,
+}
+
+impl Parsed {
+    /// All that is run at a hit.
+    fn whole(&self) -> Vec<Command> {
+        let mut commands = reading(self.shown.as_deref().unwrap_or_default());
+        commands.extend_from_slice(self.body.as_deref().unwrap_or_default());
+        commands
+    }
 }
 
 impl Session {
     /// Decides how a probe runs at an address of a target.
-    pub fn plan(
-        &mut self,
-        index: usize,
-        probe: &Probe,
-        address: u64,
-        out: Option<&returns::WayOut>,
-    ) -> Plan {
+    pub fn plan(&mut self, index: usize, probe: &Probe, location: &Location) -> Plan {
         let mut variables = self.variables.clone();
         let plan = self.about(index, |session| {
-            session.plan_over(index, probe, (address, out), None, &mut variables)
+            session.plan_over(index, probe, location, None, &mut variables)
         });
         self.variables = variables;
         plan
@@ -308,19 +362,20 @@ impl Session {
         &mut self,
         index: usize,
         probe: &Probe,
-        (address, out): (u64, Option<&returns::WayOut>),
+        location: &Location,
         counters: Option<&Counters>,
         variables: &mut Variables,
     ) -> Plan {
         let place = Place {
-            entry: self.is_entry(index, address),
-            out,
+            entry: self.is_entry(index, location.address),
+            out: location.out.as_ref(),
             strict: self.settings.strict,
             always_continues: probe.origin == Origin::Trace,
         };
         let names = self.names;
-        self.with_view(|view, _| {
-            let parsed = parse(probe, names, view);
+        let known = named::Place::of(location);
+        let mut decide = |view: &mut View<'_>| {
+            let parsed = parse(probe, names, view, known.clone());
             let keeper = view.keeper.as_ref().map(RefCell::borrow);
             let own = keeper.as_ref().map(|keeper| keeper.counters());
             let Some(counters) = own.or(counters) else {
@@ -331,6 +386,9 @@ impl Session {
                 counters,
             };
             make(&place, parsed, view, &mut sharing)
+        };
+        self.naming(known.clone(), |session| {
+            session.with_view(|view, _| decide(view))
         })
     }
 
@@ -364,8 +422,7 @@ impl Session {
             Some(_) => None,
             None => Some(Counters::create().map_err(|e| Error::new(e.to_string()))?),
         };
-        let at = (location.address, location.out.as_ref());
-        let plan = self.plan_over(0, probe, at, scratch.as_ref(), &mut variables);
+        let plan = self.plan_over(0, probe, location, scratch.as_ref(), &mut variables);
         let mut out = String::new();
         if let (Some(way), [_, ..]) = (&location.out, plan.at_entry.as_slice()) {
             out.push_str(&format!("at the entry, {:#x}:\n", way.function.entry));

@@ -1,13 +1,13 @@
 //! Showing a hit from its record: the body runs again over what was collected.
 
 use std::cell::RefCell;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use super::Session;
 use super::breakpoint::{Disposition, Origin};
-use super::plan::Returns;
+use super::messages::Known;
+use super::plan::{PIECES, Plan, Returns};
 use super::view::{Snapshot, Source, View};
 use crate::arch::{self, ExitKind, Registers};
 use crate::engine::protocol::Tid;
@@ -55,7 +55,16 @@ impl Session {
             return;
         }
         self.limit = self.limit.map(|left| left - 1);
-        let (commands, returns) = self.plan_at(index, record, number);
+        let bodiless = probe.body.is_none();
+        let (commands, returns, known) = match self.plan_at(index, record, number) {
+            Some(plan) => {
+                let (place, shown) = (plan.place.clone(), plan.shown.clone());
+                let (commands, returns) = (plan.commands.clone(), plan.returns.clone());
+                let known = self.known_in(index, record, &place, &shown, &returns);
+                (commands, returns, known)
+            }
+            None => Default::default(),
+        };
         if self.show == Show::Gdb {
             self.announce_from_record(index, record);
             self.switching(index, Tid(header.tid));
@@ -63,7 +72,8 @@ impl Session {
                 self.print_banner(index, number, record);
             }
             if origin == Origin::Trace {
-                let hit = self.hit(index, number, record, Vec::new(), None, &commands);
+                let mut hit = self.hit(index, number, record, Vec::new(), None, &commands);
+                known.tell(bodiless, &mut hit);
                 let line = text::line(&hit, header.mono_ns as i64, text::PLAIN);
                 self.output.print(&format!("{line}\n"));
             }
@@ -74,7 +84,8 @@ impl Session {
             }
         } else {
             let (out, fault) = self.run_recorded(index, record, &commands, returns);
-            let hit = self.hit(index, number, record, out, fault, &commands);
+            let mut hit = self.hit(index, number, record, out, fault, &commands);
+            known.tell(bodiless, &mut hit);
             self.print_hit(&hit);
         }
         if temporary {
@@ -92,7 +103,7 @@ impl Session {
 
     /// The record of a hit that the front was asked about, made before its body runs: the
     /// registers are those of the thread. `None` where no line is shown.
-    pub fn asked_record(&mut self, tid: Tid, number: u32) -> Option<Record> {
+    pub fn asked_record(&mut self, tid: Tid, number: u32) -> Option<(Record, Known)> {
         if self.show == Show::Gdb && self.is_break(number) {
             return None;
         }
@@ -111,16 +122,17 @@ impl Session {
             fault: None,
             registers: *registers,
         };
-        Some(Record {
+        let record = Record {
             header,
             segments: Vec::new(),
-        })
+        };
+        Some((record, self.known_now(tid, number)))
     }
 
     /// Shows such a hit, with what its body printed and what ended it.
     pub fn show_asked(
         &mut self,
-        record: &Record,
+        (record, known): (Record, Known),
         number: u32,
         out: Vec<u8>,
         error: Option<String>,
@@ -133,11 +145,12 @@ impl Session {
             command: None,
             message,
         });
-        let mut hit = self.hit(self.current, number, record, out, fault, &[]);
+        let mut hit = self.hit(self.current, number, &record, out, fault, &[]);
         let bodiless = self.probes.get(number).is_some_and(|p| p.body.is_none());
         if !bodiless {
             hit.args.clear();
         }
+        known.tell(bodiless, &mut hit);
         self.print_hit(&hit);
     }
 
@@ -177,19 +190,16 @@ impl Session {
         }
     }
 
-    /// The parsed body that a site runs for a probe, and what it knows of a way out.
-    fn plan_at(&self, index: usize, record: &Record, number: u32) -> (Arc<[Command]>, Returns) {
-        let Some(target) = self.targets.get(index) else {
-            return Default::default();
-        };
+    /// How a site runs a probe.
+    fn plan_at(&self, index: usize, record: &Record, number: u32) -> Option<&Plan> {
+        let target = self.targets.get(index)?;
         let id = record.header.site;
         let site = target.sites.get(&record.header.registers.pc());
         site.filter(|site| site.id.0 == id)
             // A program that was executed since then has other sites.
             .or_else(|| target.sites.values().find(|site| site.id.0 == id))
             .and_then(|site| site.probes.iter().find(|(n, _)| *n == number))
-            .map(|(_, plan)| (plan.commands.clone(), plan.returns.clone()))
-            .unwrap_or_default()
+            .map(|(_, plan)| plan)
     }
 
     /// `[New Thread …]` for a thread that a record shows first.
@@ -217,6 +227,15 @@ impl Session {
         returns: Returns,
     ) -> (Vec<u8>, Option<HitFault>) {
         let mut out = Vec::new();
+        if let Some(fault) = &record.header.fault
+            && record.header.command == PIECES
+        {
+            let fault = HitFault {
+                command: None,
+                message: fault_text(fault),
+            };
+            return (out, Some(fault));
+        }
         let Some(target) = self.targets.get(index) else {
             return (out, None);
         };
@@ -229,6 +248,7 @@ impl Session {
             registers: Some(record.header.registers),
             returns: vec![(record.header.probe, returns)],
             read_only: self.read_only,
+            reading: None,
         };
         let mut context = Context {
             scope: &mut view,
@@ -290,6 +310,7 @@ impl Session {
             probe: number,
             site,
             function,
+            msg: None,
             args: if commands.is_empty() && retval.is_none() {
                 arguments(&header.registers)
             } else {

@@ -204,7 +204,10 @@ impl Images {
         }
         let function = Arc::new(Function {
             entry: entry.runtime(loaded.bias),
-            name: place.display.clone(),
+            name: match place.display.is_empty() {
+                true => self.place_name(entry.runtime(loaded.bias)),
+                false => place.display.clone(),
+            },
             parts: parts
                 .iter()
                 .map(|(start, code)| (*start, code.len() as u64))

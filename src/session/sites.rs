@@ -40,6 +40,9 @@ impl Session {
         origin: Origin,
     ) -> Result<Vec<Location>, Unresolved> {
         let (spec, returns) = returns::strip(spec);
+        if let Some(named) = self.named.get(spec) {
+            return self.locate_named(target, &named, returns);
+        }
         let addresses = match spec.strip_prefix('*') {
             Some(expression) => vec![self.exact_address(target, expression)?],
             None => {
@@ -207,6 +210,7 @@ pub(super) fn location(address: u64, images: Option<&Images>) -> Location {
         address,
         symbol,
         enabled: true,
+        pieces: None,
         out: None,
     }
 }

@@ -10,6 +10,7 @@ use crate::engine::client::Keeper;
 use crate::engine::protocol::{TargetId, Tid};
 use crate::lang::scope::{Special, Unavailable, WayOut};
 use crate::lang::{Expr, Scope, ScopeError, Symbol, Unreadable, Value};
+use crate::probe::named::Reading;
 use crate::record::wire::{Record, Segment};
 
 /// Names and file contents of what is loaded; addresses are run-time ones where there is a
@@ -57,9 +58,11 @@ pub struct Snapshot<'a> {
 impl<'a> Snapshot<'a> {
     /// The record as it came.
     pub fn new(record: &'a Record, names: &Variables) -> Snapshot<'a> {
+        // The first value that was recorded of a variable counts: the body changes it again itself.
         let variables = record
             .segments
             .iter()
+            .rev()
             .filter_map(|segment| match segment {
                 Segment::Variable { variable, value } => {
                     Some((names.at(*variable)?.0.to_string(), *value))
@@ -162,6 +165,8 @@ pub struct View<'a> {
     pub returns: Vec<(u16, Returns)>,
     /// A process is not to be changed.
     pub read_only: bool,
+    /// What the named probe knows that expressions are about.
+    pub reading: Option<Reading>,
 }
 
 impl View<'_> {
@@ -247,6 +252,10 @@ impl Scope for View<'_> {
             .vector_registers(*target, *tid)
             .ok()?;
         crate::arch::vector_register(name, &area)
+    }
+
+    fn piece(&self, name: &str) -> Option<Result<Expr, crate::lang::Error>> {
+        self.reading.as_ref()?.piece(name, self)
     }
 
     fn symbol(&self, name: &str) -> Option<Symbol> {
@@ -379,9 +388,23 @@ mod tests {
     use super::*;
     use crate::record::wire::Header;
 
+    /// `set $n = $n + 1` and then `print $n`: the program recorded both values.
     #[test]
-    fn a_snapshot_joins_its_pieces_and_lays_changes_on_top() {
-        let record = Record {
+    fn a_variable_is_what_the_body_read_first() {
+        let mut names = Variables::default();
+        let counters = crate::record::shared::Counters::create().unwrap();
+        let variable = names
+            .share("n", &crate::lang::Type::int(), &counters)
+            .unwrap();
+        let value = |value| Segment::Variable { variable, value };
+        let mut record = record();
+        record.segments = vec![value(4), value(5)];
+        let snapshot = Snapshot::new(&record, &names);
+        assert_eq!(snapshot.variables.get("n"), Some(&4));
+    }
+
+    fn record() -> Record {
+        Record {
             header: Header {
                 mono_ns: 0,
                 wall_ns: 0,
@@ -395,6 +418,13 @@ mod tests {
                 fault: None,
                 registers: Registers::default(),
             },
+            segments: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_snapshot_joins_its_pieces_and_lays_changes_on_top() {
+        let record = Record {
             segments: vec![
                 Segment::Memory {
                     address: 10,
@@ -407,6 +437,7 @@ mod tests {
                     bytes: vec![3, 4],
                 },
             ],
+            ..record()
         };
         let mut snapshot = Snapshot::new(&record, &Variables::default());
         let mut buf = [0; 4];

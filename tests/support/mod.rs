@@ -4,6 +4,7 @@
 #![allow(dead_code, unused_imports)] // each test binary uses its own part
 
 pub mod app;
+pub mod network;
 pub mod process;
 pub mod terminal;
 pub mod tracer;
@@ -13,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 pub use app::App;
+pub use network::Network;
 pub use tracer::{Tracer, normalise};
 
 /// Why a test cannot run here.
@@ -64,10 +66,17 @@ pub fn testapp(name: &str) -> Result<PathBuf, Missing> {
 
 /// The directory that `scripts/vsomeip-build` prints.
 pub fn vsomeip() -> Result<PathBuf, Missing> {
-    let directory = std::env::var_os("TRAPLINE_VSOMEIP").map(PathBuf::from);
+    stack("VSOMEIP")
+}
+
+/// The directory that the build script of a real stack prints: VSOMEIP, OPENSOMEIP, ROS2, CYBER,
+/// CYCLONEDDS.
+pub fn stack(name: &str) -> Result<PathBuf, Missing> {
+    let variable = format!("TRAPLINE_{name}");
+    let directory = std::env::var_os(&variable).map(PathBuf::from);
     directory
-        .filter(|path| path.join("lib").exists())
-        .ok_or_else(|| Missing("TRAPLINE_VSOMEIP is not set (scripts/test)".into()))
+        .filter(|path| path.join("complete").exists())
+        .ok_or_else(|| Missing(format!("{variable} is not set (scripts/test)")))
 }
 
 /// A name that no other test of this machine uses at the moment.
