@@ -4,6 +4,7 @@
 //! This is done before a target goes on, never while a person is still typing: a `break` without its
 //! `commands` must not be hit.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::{Duration, Instant};
 
@@ -258,12 +259,14 @@ impl Session {
         if let Some(made) = plans.made.get(&key).filter(|_| alike) {
             return Some(made.clone());
         }
-        if !plans.probes.contains_key(&number) {
-            let mut probe = self.probes.get(number)?.clone();
-            probe.locations = Vec::new();
-            plans.probes.insert(number, probe);
-        }
-        let probe = plans.probes.get(&number)?;
+        let probe = match plans.probes.entry(number) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(vacant) => {
+                let mut probe = self.probes.get(number)?.clone();
+                probe.locations = Vec::new();
+                vacant.insert(probe)
+            }
+        };
         let made = (probe.place, self.plan(index, probe, location));
         if alike {
             plans.made.insert(key, made.clone());

@@ -37,7 +37,7 @@ impl Frames {
     pub fn between(&self, address: u64) -> Option<Range<u64>> {
         let below = self.upto(address);
         let (last, next) = (below.last()?, self.ranges.get(below.len())?);
-        (last.end <= address).then(|| last.end..next.start)
+        (last.end <= address).then_some(last.end..next.start)
     }
 
     /// Where the next function begins behind a file address.
