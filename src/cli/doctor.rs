@@ -7,7 +7,7 @@ use clap::Parser;
 
 use crate::doctor::{self, Check};
 use crate::error::Error;
-use crate::session::process;
+use crate::session::search;
 
 /// Says what this machine allows a tracer, one line each, and the cure for what it does not.
 ///
@@ -36,7 +36,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Result<u8, Error> 
             return Ok(error.exit_code() as u8);
         }
     };
-    let pid = options.target.as_deref().map(process::find).transpose()?;
+    let pid = options.target.as_deref().map(search::find).transpose()?;
     let report = doctor::run(pid);
     let mut lines: Vec<String> = report
         .checks

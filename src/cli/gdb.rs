@@ -27,6 +27,8 @@ pub struct Options {
     pub arguments: Vec<OsString>,
     /// `-p`, or what follows the program.
     pub attach: Option<String>,
+    /// What `-p` names need not run yet.
+    pub wait: bool,
     /// No prompt, no questions, exit status from the last command.
     pub batch: bool,
     /// `-q`: no banner.
@@ -44,6 +46,7 @@ pub struct Options {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Name {
     Pid,
+    Wait,
     Args,
     Command,
     Eval,
@@ -61,6 +64,7 @@ enum Name {
 const OPTIONS: &[(&str, Name)] = &[
     ("p", Name::Pid),
     ("pid", Name::Pid),
+    ("wait", Name::Wait),
     ("args", Name::Args),
     ("x", Name::Command),
     ("command", Name::Command),
@@ -97,6 +101,7 @@ Stops at, reads and changes what a running program does, with gdb's commands.
 
 Options, with one or two dashes, run in the order given:
   -p, --pid TARGET           Attach: a process id, a program's name, or /REGEX/ on its command line.
+  --wait                     With -p: if there is no such process yet, wait until there is one.
   --args                     What follows is the program and its arguments.
   -x, --command FILE         Run the commands in FILE.
   -ex, --eval-command CMD    Run one command.
@@ -140,6 +145,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Options, E
             option,
             Name::Args
                 | Name::Batch
+                | Name::Wait
                 | Name::Ignored
                 | Name::Quiet
                 | Name::ReadOnly
@@ -165,6 +171,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Options, E
         let value = value.unwrap_or_default();
         match option {
             Name::Pid => options.attach = Some(text(value)?),
+            Name::Wait => options.wait = true,
             Name::Args => args = true,
             Name::Command => options.steps.push(Step::File(value)),
             Name::Eval => options.steps.push(Step::Command(text(value)?)),

@@ -5,6 +5,7 @@ mod gdb;
 mod prompt;
 mod signals;
 mod symbols;
+mod targets;
 mod trace;
 
 use std::path::Path;

@@ -12,7 +12,7 @@ use crate::error::{Error, fail};
 use crate::repl;
 use crate::repl::input::{Input, Piped, Plain};
 use crate::session::output::Output;
-use crate::session::{Session, process, settings};
+use crate::session::{Session, events, search, settings};
 
 /// Runs the options and then the prompt; gives the exit status.
 pub fn main(options: Options) -> Result<u8, Error> {
@@ -96,11 +96,23 @@ fn begin(interpreter: &mut Interpreter, options: &Options) -> bool {
             settings::quote(words.iter().map(|word| word.as_ref()));
     }
     if let Some(target) = &options.attach {
-        let result = process::find(target)
-            .and_then(|pid| running::attach_to(interpreter, pid, !options.batch));
+        let result = match options.wait {
+            true => wait_for(target),
+            false => search::find(target).map(Some),
+        };
+        let result = result.and_then(|pid| match pid {
+            Some(pid) => running::attach_to(interpreter, pid, !options.batch),
+            None => fail!("Quit"),
+        });
         note(interpreter, result);
     }
     failed
+}
+
+/// The process that is meant, or the first one that comes; `None` after Ctrl-C.
+fn wait_for(target: &str) -> Result<Option<i32>, Error> {
+    eprintln!("Waiting for a process named {target}; Ctrl-C ends that.");
+    search::wait_for(target, || events::interrupted() || events::must_end())
 }
 
 /// A program is looked for as a shell does where the name has no slash and no such file is here.

@@ -14,7 +14,7 @@ use crate::error::{Error, fail};
 use crate::record::text::escaped;
 use crate::session::images::Images;
 use crate::session::output::Output;
-use crate::session::process;
+use crate::session::{process, search};
 use crate::symbols::listing::{self, Probed, Row};
 use crate::symbols::{Loaded, Modules, Pattern, nearest_functions, split_module};
 
@@ -65,7 +65,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Result<u8, Error> 
             .map_err(|error| Error::usage(format!("trapline symbols: {text}: {error}")))?,
     };
     let images = match (&options.target, &file) {
-        (Some(target), _) => of_process(process::find(target)?)?,
+        (Some(target), _) => of_process(search::find(target)?)?,
         (None, Some(file)) => Images::of_file(file)?,
         (None, None) => return usage("no file: give one, or a running process with -p TARGET"),
     };

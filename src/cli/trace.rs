@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 use clap::{Parser, ValueEnum};
 
 use super::signals;
+use super::targets::{self, Choice};
 use crate::command::{Interpreter, NAMES, probes, read_only};
-use crate::error::{Error, fail};
+use crate::error::Error;
 use crate::lang::duration::duration;
 use crate::lang::script::Position;
 use crate::record::destination::{Destination, Format};
@@ -18,7 +19,8 @@ use crate::repl::input::Piped;
 use crate::session::events::Wake;
 use crate::session::output::Output;
 use crate::session::replay::Show;
-use crate::session::{Session, process, settings};
+use crate::session::search::Search;
+use crate::session::{Session, events, search, settings};
 
 /// Prints every hit of the given probes, one line each, without stopping the program.
 ///
@@ -51,6 +53,21 @@ pub struct Options {
     /// A running process: its id, its program's name, or /REGEX/ on its command line.
     #[arg(short = 'p', long = "pid", value_name = "TARGET")]
     pub targets: Vec<String>,
+
+    /// Every process that has this library mapped (its path, or its file's name with or without
+    /// the version), but for those that trapline itself runs in.
+    #[arg(long, value_name = "LIBRARY")]
+    pub using: Vec<String>,
+
+    /// If several processes fit -p, trace all of them.
+    #[arg(long)]
+    pub all: bool,
+
+    /// If no process fits yet, wait for one. With --all and with --using those that come, or load
+    /// the library, while others are traced are traced too (all processes are looked at four
+    /// times a second, new ones at once).
+    #[arg(long)]
+    pub wait: bool,
 
     /// Where the hits go instead of to standard output; may be given several times. The ending
     /// chooses the format: .txt lines for people, .jsonl one JSON object a line; or the format in
@@ -161,7 +178,7 @@ fn list_probes(options: &Options) -> Result<u8, Error> {
     match (options.targets.as_slice(), options.command.first()) {
         ([], None) => {}
         ([target], None) => {
-            session.program = Some(super::symbols::of_process(process::find(target)?)?);
+            session.program = Some(super::symbols::of_process(search::find(target)?)?);
         }
         ([], Some(program)) => {
             let path = super::prompt::program_path(program)?;
@@ -232,11 +249,25 @@ fn open(options: &Options, destinations: &[Destination]) -> Result<Sinks, Error>
         true => Format::JsonLines,
         false => Format::Text,
     };
-    Sinks::open(destinations, format, stamp, palette)
-        .map_err(|error| Error::new(format!("trapline trace: -o {error}")))
+    let mut sinks = Sinks::open(destinations, format, stamp, palette)
+        .map_err(|error| Error::new(format!("trapline trace: -o {error}")))?;
+    if options.choice().several() {
+        sinks.name_processes();
+    }
+    Ok(sinks)
 }
 
 impl Options {
+    /// Which processes are attached to.
+    fn choice(&self) -> Choice<'_> {
+        Choice {
+            targets: &self.targets,
+            using: &self.using,
+            all: self.all,
+            wait: self.wait,
+        }
+    }
+
     /// Records have standard output for themselves: a launched program writes elsewhere.
     fn owns_standard_output(&self) -> bool {
         self.json || self.outputs.iter().any(is_standard)
@@ -261,11 +292,16 @@ fn check(options: &Options) -> Result<Vec<Destination>, Error> {
             "no probe: give one with -e 'LOCATION', or a script with -x FILE",
         ));
     }
-    if options.targets.is_empty() && options.command.is_empty() {
+    let attaches = !options.targets.is_empty() || !options.using.is_empty();
+    if !attaches && options.command.is_empty() {
         return Err(usage(
             "no program: give a running one with -p TARGET, or one to launch behind --",
         ));
     }
+    if attaches && !options.command.is_empty() {
+        return Err(usage("attach with -p or launch behind --, not both"));
+    }
+    options.choice().check()?;
     for probe in &options.probes {
         let at = position("-e", 1);
         let wrong = |text: &str| Error::usage(format!("trapline trace: -e '{probe}': {text}"));
@@ -315,14 +351,14 @@ fn position(name: &str, line: u32) -> Position {
 
 /// Starts everything and shows hits until the end.
 fn trace(interpreter: &mut Interpreter, options: &Options) -> Result<(), Error> {
-    for target in &options.targets {
-        let pid = process::find(target)?;
-        interpreter.session.attach(pid)?;
+    let mut search = None;
+    if options.command.is_empty() {
+        search = options.choice().attach(&mut interpreter.session)?;
+        if interpreter.session.targets.is_empty() {
+            return Ok(());
+        }
     }
     if let Some((program, arguments)) = options.command.split_first() {
-        if !options.targets.is_empty() {
-            fail!("trapline trace: attach with -p or launch behind --, not both.");
-        }
         let path = super::prompt::program_path(program)?;
         interpreter.session.load(std::path::Path::new(&path))?;
         let words: Vec<_> = arguments.iter().map(|a| a.to_string_lossy()).collect();
@@ -339,23 +375,45 @@ fn trace(interpreter: &mut Interpreter, options: &Options) -> Result<(), Error> 
     for (index, probe) in options.probes.iter().enumerate() {
         interpreter.trace_probe(probe, &position("-e", index as u32 + 1))?;
     }
-    follow(interpreter, options)
+    follow(interpreter, options, search)
 }
 
-fn follow(interpreter: &mut Interpreter, options: &Options) -> Result<(), Error> {
+fn follow(
+    interpreter: &mut Interpreter,
+    options: &Options,
+    mut search: Option<Search>,
+) -> Result<(), Error> {
     let until = options.duration.map(|d| Instant::now() + d);
     interpreter.session.limit = options.count;
     interpreter.session.resume(None)?;
     banner(interpreter);
     loop {
-        match interpreter.session.wait(until)? {
-            Wake::Ended | Wake::Interrupted => return Ok(()),
-            Wake::Ask {
-                tid,
-                number,
-                bodies,
-            } => interpreter.asked(tid, number, &bodies)?,
-            Wake::Stopped(_) => {
+        search = search.filter(|search| !search.is_over());
+        let look = search.is_some().then(|| Instant::now() + targets::LOOK);
+        let next = [until, look].into_iter().flatten().min();
+        match (interpreter.session.wait(next)?, &mut search) {
+            (Wake::Interrupted, _) | (Wake::Ended | Wake::TimeOver, None) => return Ok(()),
+            (Wake::Ended | Wake::TimeOver, Some(search)) => {
+                let session = &mut interpreter.session;
+                let ends = events::interrupted() || events::must_end();
+                if ends || until.is_some_and(|until| Instant::now() >= until) {
+                    return Ok(());
+                }
+                let pause = match session.targets.is_empty() {
+                    true => targets::LOOK,
+                    false => Duration::ZERO,
+                };
+                targets::admit(session, search, pause)?;
+            }
+            (
+                Wake::Ask {
+                    tid,
+                    number,
+                    bodies,
+                },
+                _,
+            ) => interpreter.asked(tid, number, &bodies)?,
+            (Wake::Stopped(_), _) => {
                 // A `break` without `continue` in a script: this front never stops anything.
                 interpreter.session.resume(None)?;
             }
@@ -367,11 +425,7 @@ fn follow(interpreter: &mut Interpreter, options: &Options) -> Result<(), Error>
 fn banner(interpreter: &mut Interpreter) {
     let session = &interpreter.session;
     for target in &session.targets {
-        eprintln!(
-            "trapline: tracing process {} ({})",
-            target.pid,
-            target.program.display()
-        );
+        targets::announce(target);
     }
     for probe in session.probes.iter() {
         let places = match probe.locations.as_slice() {

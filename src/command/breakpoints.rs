@@ -7,6 +7,7 @@ use super::top::NAMES;
 use crate::error::{Error, fail};
 use crate::lang;
 use crate::lang::braces;
+use crate::lang::rate::Rate;
 use crate::lang::script::{Node, Position, Resolver};
 use crate::session::breakpoint::{Choice, Disposition, Location, Origin, Probe, choices};
 use crate::session::images::Unresolved;
@@ -53,6 +54,7 @@ fn set(i: &mut Interpreter, call: &Call<'_>, disposition: Disposition) -> Result
         origin: Origin::Break,
         spec,
         condition: condition.map(String::from),
+        sample: None,
         body: None,
         disposition,
         locations: found,
@@ -76,6 +78,7 @@ pub fn set_at(i: &mut Interpreter, name: &str, note: bool) -> Result<(), Error> 
         disposition: Disposition::Keep,
         locations,
         missing: None,
+        sample: None,
     };
     add(i, wanted, true, note)
 }
@@ -85,6 +88,7 @@ struct Wanted {
     origin: Origin,
     spec: String,
     condition: Option<String>,
+    sample: Option<Rate>,
     body: Option<Arc<[Node]>>,
     disposition: Disposition,
     locations: Vec<Location>,
@@ -102,6 +106,7 @@ fn add(i: &mut Interpreter, wanted: Wanted, tell: bool, note: bool) -> Result<()
         origin: wanted.origin,
         spec: wanted.spec,
         condition: wanted.condition,
+        sample: wanted.sample,
         body: wanted.body,
         disposition: wanted.disposition,
         enabled: true,
@@ -151,7 +156,8 @@ fn here(i: &mut Interpreter) -> Result<String, Error> {
     }
 }
 
-/// A condition must parse; its values may not exist yet.
+/// A condition must parse; its values may not exist yet. Of a probe without a place it may name
+/// what comes with that.
 fn check_condition(
     i: &mut Interpreter,
     condition: &str,
@@ -161,6 +167,9 @@ fn check_condition(
     let place = i.session.place_of(spec, locations);
     let before = i.session.naming.replace(place);
     let checked = i.may_evaluate(condition).and_then(|()| {
+        if locations.is_empty() {
+            return Ok(());
+        }
         let parsed = i.session.with_view(|view, _| lang::parse(condition, view));
         parsed.map(drop).map_err(|e| Error::new(e.to_string()))
     });
@@ -222,7 +231,13 @@ pub fn trace(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
             let full = full.into_iter().flatten().collect::<Vec<_>>().join("\n");
             // What is launched still loads its libraries; whoever ends the session tells.
             if i.session.target().is_some_and(|t| !t.launched) {
-                fail!("{full}");
+                if !i.session.show.never_stops() || i.session.settings.pending == Some(false) {
+                    if !pending(i, &full, None)? {
+                        return Ok(());
+                    }
+                } else {
+                    i.session.output.complain(&full);
+                }
             }
             missing = Some(full);
             Vec::new()
@@ -241,6 +256,7 @@ pub fn trace(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
         origin: Origin::Trace,
         spec: text.location,
         condition: text.condition,
+        sample: text.sample,
         body: text.body.map(Arc::from),
         disposition: Disposition::Keep,
         locations,

@@ -311,7 +311,7 @@ impl Interpreter {
                     bodies,
                 } => self.asked(tid, number, &bodies)?,
                 Wake::Ended => return Ok(()),
-                Wake::Interrupted => {
+                Wake::Interrupted | Wake::TimeOver => {
                     self.quit = Some(0);
                     return Ok(());
                 }
@@ -396,6 +396,9 @@ impl Interpreter {
 
     /// Asks; off a terminal the answer is no and is printed.
     pub fn query_no(&mut self, question: &str) -> Result<bool, Error> {
+        if !self.session.settings.confirm {
+            return Ok(false);
+        }
         self.session.output.flush();
         if self.batch || !self.terminal.is_terminal() {
             self.print(&format!(

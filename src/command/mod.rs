@@ -9,6 +9,7 @@ pub(crate) mod interpreter;
 pub(crate) mod probes;
 mod rbreak;
 pub(crate) mod read_only;
+mod returning;
 pub(crate) mod running;
 mod settings;
 pub(crate) mod table;

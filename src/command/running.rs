@@ -7,7 +7,7 @@ use super::interpreter::{Call, Interpreter};
 use crate::error::{Error, fail};
 use crate::session::breakpoint::{Disposition, Origin, Probe};
 use crate::session::images::Unresolved;
-use crate::session::process;
+use crate::session::search;
 
 /// `run [ARGUMENTS]`
 pub fn run(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
@@ -58,6 +58,7 @@ pub fn start(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
         origin: Origin::Break,
         spec: "main".into(),
         condition: None,
+        sample: None,
         body: None,
         disposition: Disposition::Delete,
         enabled: true,
@@ -150,7 +151,7 @@ pub fn attach(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
             i.session.detach(0)?;
         }
     }
-    let pid = process::find(call.arguments)?;
+    let pid = search::find(call.arguments)?;
     attach_to(i, pid, call.from_tty)
 }
 

@@ -74,6 +74,8 @@ struct Target {
     /// The image whose addresses are in `sites`.
     space: AddressSpaceId,
     memory: File,
+    /// The number of the last stop that was handed out.
+    seen: u64,
     /// Site number to address, and address to the program's byte there.
     sites: HashMap<SiteId, u64>,
     originals: BTreeMap<u64, u8>,
@@ -137,7 +139,8 @@ impl Keeper {
                 _ => false,
             };
             if let Some(at) = self.events.iter().position(exec) {
-                self.events.remove(at);
+                let event = self.events.remove(at);
+                event.iter().for_each(|event| self.saw(event));
                 return Ok(started);
             }
             let ended =
@@ -236,11 +239,12 @@ impl Keeper {
         }
     }
 
-    /// Takes sites out; gives those where that failed.
+    /// Takes sites out; gives those where that failed. `true` beside one: its code is mapped no more, so that
+    /// nothing is to be put back.
     pub fn disarm_all(
         &mut self,
         target: TargetId,
-        sites: &[SiteId],
+        sites: &[(SiteId, bool)],
     ) -> Result<Vec<(SiteId, EngineError)>, EngineError> {
         let mut refused = Vec::new();
         for batch in sites.chunks(BATCH_SITES) {
@@ -252,7 +256,7 @@ impl Keeper {
             let Some(known) = self.targets.get_mut(&target) else {
                 continue;
             };
-            for site in batch {
+            for (site, _) in batch {
                 if let Some(address) = known.sites.remove(site) {
                     known.originals.remove(&address);
                 }
@@ -261,7 +265,8 @@ impl Keeper {
         Ok(refused)
     }
 
-    /// Lets one stopped thread, or all, go on. `signal` replaces the one it stopped with.
+    /// Lets one stopped thread, or all, go on. `signal` replaces the one it stopped with. A thread
+    /// whose stop was not handed out yet waits for that.
     pub fn resume(
         &mut self,
         target: TargetId,
@@ -271,6 +276,7 @@ impl Keeper {
         let request = Request::Resume {
             target,
             tid,
+            seen: self.seen(target),
             signal,
         };
         self.ask(request, None).map(drop)
@@ -282,9 +288,14 @@ impl Keeper {
         let request = Request::Resume {
             target,
             tid: Some(tid),
+            seen: self.seen(target),
             signal: None,
         };
         self.send(request, None).map(drop)
+    }
+
+    fn seen(&self, target: TargetId) -> u64 {
+        self.targets.get(&target).map_or(0, |known| known.seen)
     }
 
     /// Stops every thread; returns when all stand (events that came meanwhile are queued).
@@ -389,6 +400,13 @@ impl Keeper {
         Ok(())
     }
 
+    /// Forgets a target that has ended; its records were read.
+    pub fn forget(&mut self, target: TargetId) {
+        // It need not be there any more.
+        let _ = self.ask(Request::Detach { target }, None);
+        self.targets.remove(&target);
+    }
+
     /// Ends the program; [`Event::Exited`] follows.
     pub fn kill(&mut self, target: TargetId) -> Result<(), EngineError> {
         self.ask(Request::Kill { target }, None).map(drop)
@@ -399,14 +417,31 @@ impl Keeper {
     pub fn next(&mut self, timeout: Duration) -> Result<Option<Happening>, EngineError> {
         let end = Instant::now() + timeout;
         loop {
-            if let Some(happening) = self.ready() {
+            if let Some(happening) = self.ready_seen() {
                 return Ok(Some(happening));
             }
             let left = end.saturating_duration_since(Instant::now());
             let received = self.receive(Some(left.min(LOOK)))?;
             if !received && left.is_zero() {
-                return Ok(self.ready());
+                return Ok(self.ready_seen());
             }
+        }
+    }
+
+    fn ready_seen(&mut self) -> Option<Happening> {
+        let happening = self.ready();
+        if let Some(Happening::Event(event)) = &happening {
+            self.saw(event);
+        }
+        happening
+    }
+
+    /// An event is handed out.
+    fn saw(&mut self, event: &Event) {
+        if let Event::Stopped { target, number, .. } = event
+            && let Some(known) = self.targets.get_mut(target)
+        {
+            known.seen = *number;
         }
     }
 
@@ -455,6 +490,7 @@ impl Keeper {
                     ring,
                     space,
                     memory,
+                    seen: 0,
                     sites: HashMap::new(),
                     originals: BTreeMap::new(),
                 };

@@ -6,6 +6,7 @@
 //! and reads the hits from shared memory. When the front dies, however it dies, the keeper sees
 //! the socket close and leaves every target as it found it.
 
+pub mod arrivals;
 pub mod client;
 pub mod keeper;
 mod link;

@@ -57,6 +57,9 @@ pub struct SiteSpec {
     /// What the file holds there: 1 to 16 bytes, at least the first instruction. Memory that
     /// differs belongs to somebody else and is refused.
     pub code: Vec<u8>,
+    /// It stands on a `ret` that is done for the thread, so that no page of ours is mapped for a
+    /// slot: the addresses of what the program maps afterwards stay what they would be.
+    pub by_hand: bool,
     /// In number order.
     pub probes: Vec<SiteProbe>,
 }
@@ -118,12 +121,16 @@ pub enum Request {
     /// Answer: [`Answer::Refused`].
     Disarm {
         target: TargetId,
-        sites: Vec<SiteId>,
+        /// With each, whether the code there is mapped no more: then nothing is put back.
+        sites: Vec<(SiteId, bool)>,
     },
     /// Lets one stopped thread go on, or all of them. A thread at a site passes it.
     Resume {
         target: TargetId,
         tid: Option<Tid>,
+        /// The number of the last stop that the front has looked at. A thread whose stop came
+        /// later waits on, since the front will act on what it says.
+        seen: u64,
         /// Delivered instead of the signal that the thread stopped with: `Some(0)` = none.
         signal: Option<i32>,
     },
@@ -263,6 +270,8 @@ pub enum Event {
     Stopped {
         target: TargetId,
         tid: Tid,
+        /// Counts the stops that a target tells of, from 1.
+        number: u64,
         reason: Reason,
         registers: Box<Registers>,
         /// All records up to this byte of the ring come before it.

@@ -105,6 +105,13 @@ impl Sinks {
         })
     }
 
+    /// Several processes are traced: each line says which one.
+    pub(crate) fn name_processes(&mut self) {
+        for sink in &mut self.sinks {
+            sink.palette.process = true;
+        }
+    }
+
     /// Writes a hit everywhere.
     pub(crate) fn hit(&mut self, hit: &Hit) {
         *self.records.entry(hit.probe).or_default() += 1;

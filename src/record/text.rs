@@ -12,6 +12,8 @@ pub(crate) struct Palette {
     address: &'static str,
     fault: &'static str,
     end: &'static str,
+    /// Several processes are traced: each line says which one.
+    pub(super) process: bool,
 }
 
 /// No colors.
@@ -20,6 +22,7 @@ pub(crate) const PLAIN: Palette = Palette {
     address: "",
     fault: "",
     end: "",
+    process: false,
 };
 
 /// ECMA-48's: the function stands out, its address steps back, a fault is red.
@@ -28,6 +31,7 @@ pub(crate) const COLORED: Palette = Palette {
     address: "\x1b[2m",
     fault: "\x1b[31m",
     end: "\x1b[0m",
+    process: false,
 };
 
 /// The lines of a hit: the line itself, then what the body printed, then its fault. `stamp_ns` is
@@ -64,10 +68,15 @@ pub(crate) fn line(hit: &Hit, stamp_ns: i64, palette: Palette) -> String {
         function: name,
         address,
         end,
+        process,
         ..
     } = palette;
+    let process = match process {
+        true => format!(" ({})", hit.pid),
+        false => String::new(),
+    };
     let mut line = format!(
-        "{}-{} [{cpu}] {sign}{}.{:09}: {name}{}{end}: {address}({:#x}){end}",
+        "{}-{}{process} [{cpu}] {sign}{}.{:09}: {name}{}{end}: {address}({:#x}){end}",
         escaped(&hit.comm),
         hit.tid,
         stamp / 1_000_000_000,

@@ -38,6 +38,8 @@ struct Failed {
 
 /// So many failures are told one by one, and so many places of one reason.
 const TOLD_SINGLY: usize = 8;
+/// So often sites are made anew because libraries went away meanwhile.
+const ATTEMPTS: usize = 8;
 /// See [`TOLD_SINGLY`].
 const PLACES_NAMED: usize = 20;
 
@@ -72,11 +74,20 @@ impl Session {
         if !self.stale {
             return Ok(());
         }
-        self.stale = false;
         let begun = Instant::now();
+        let mut failed = Vec::new();
+        for _ in 0..ATTEMPTS {
+            self.stale = false;
+            failed.clear();
+            for index in 0..self.targets.len() {
+                failed.push((index, self.sync_target(index)?));
+            }
+            if !self.stale {
+                break;
+            }
+        }
         let mut errors = Vec::new();
-        for index in 0..self.targets.len() {
-            let failed = self.sync_target(index)?;
+        for (index, failed) in failed {
             errors.extend(self.tell_failed(index, failed));
         }
         let sites = self.targets.iter().map(|target| armed(&target.sites)).sum();
@@ -139,12 +150,15 @@ impl Session {
         refused: Vec<(SiteId, EngineError)>,
     ) -> Vec<Failed> {
         let refused: HashMap<SiteId, EngineError> = refused.into_iter().collect();
+        let ended = !refused.is_empty() && process::has_ended(self.targets[index].pid);
+        // The linker may be about to tell that a library is gone: then the probes are found again.
+        let looked = !refused.is_empty() && !ended && self.libraries_changed(index).is_ok();
         let target = &mut self.targets[index];
-        let ended = !refused.is_empty() && process::has_ended(target.pid);
         let mut failed = Vec::new();
         for (address, (spec, plans)) in wanted {
             let error = refused.get(&spec.id);
-            if let Some(error) = error.filter(|error| !ended && !is_gone(error)) {
+            let unmapped = looked && target.images.modules.module_at(address).is_none();
+            if let Some(error) = error.filter(|error| !ended && !unmapped && !is_gone(error)) {
                 let place = target.images.place_name(address);
                 failed.push(failure(address, place, &plans, error));
             }
@@ -163,12 +177,13 @@ impl Session {
     /// Takes out the sites that no probe wants any more.
     fn disarm_others(&mut self, index: usize, wanted: &Wanted) -> Result<(), Error> {
         let target = &mut self.targets[index];
-        let (id, internal) = (target.id, target.internal);
+        let id = target.id;
+        let modules = &target.images.modules;
         let mut armed = Vec::new();
         target.sites.retain(|address, site| {
-            let stays = wanted.contains_key(address) || internal == Some(*address);
+            let stays = wanted.contains_key(address);
             if !stays && site.armed.is_some() {
-                armed.push(site.id);
+                armed.push((site.id, modules.module_at(*address).is_none()));
             }
             stays
         });
@@ -189,26 +204,60 @@ impl Session {
             }
         }
         let mut wanted = Wanted::new();
+        let watch = self.targets[index].watch.as_ref().map(|w| w.address);
+        if let Some(address) = watch {
+            all.entry(address).or_default();
+        }
         for (address, mut here) in all {
-            let target = &mut self.targets[index];
-            let id = match target.sites.get(&address) {
-                Some(site) => site.id,
-                None => {
-                    target.next_site += 1;
-                    SiteId(target.next_site)
-                }
-            };
             here.programs.sort_by_key(|(order, _)| *order);
             let probes = here.programs.into_iter().map(|(_, probe)| probe);
-            let spec = SiteSpec {
-                id,
-                address,
-                code: target.images.code(address),
-                probes: probes.collect(),
-            };
+            let spec = self.site_spec(index, address, probes.collect());
             wanted.insert(address, (spec, here.plans));
         }
         wanted
+    }
+
+    /// What the keeper is to hold at an address; the front's own probe is the first one there.
+    fn site_spec(&mut self, index: usize, address: u64, mut probes: Vec<SiteProbe>) -> SiteSpec {
+        let target = &mut self.targets[index];
+        let id = match target.sites.get(&address) {
+            Some(site) => site.id,
+            None => {
+                target.next_site += 1;
+                SiteId(target.next_site)
+            }
+        };
+        let watch = target.watch.as_ref().filter(|w| w.address == address);
+        if let Some(watch) = watch {
+            probes.insert(0, watch.probe());
+        }
+        SiteSpec {
+            id,
+            address,
+            code: target.images.code(address),
+            by_hand: watch.is_some_and(|watch| watch.by_hand),
+            probes,
+        }
+    }
+
+    /// Arms the front's own site in the dynamic linker; gives why it cannot be.
+    pub(super) fn arm_watch(
+        &mut self,
+        index: usize,
+        address: u64,
+    ) -> Result<Option<String>, Error> {
+        let spec = self.site_spec(index, address, Vec::new());
+        let id = self.targets[index].id;
+        let refused = match self.keeper()?.arm(id, spec.clone()) {
+            Err(EngineError::KeeperGone) => return Err(engine_error(&EngineError::KeeperGone)),
+            result => result.err().map(|error| (spec.id, error)),
+        };
+        let text = refused
+            .as_ref()
+            .map(|(_, error)| engine_error(error).message);
+        let wanted = Wanted::from([(address, (spec, Vec::new()))]);
+        self.keep(index, wanted, refused.into_iter().collect());
+        Ok(text)
     }
 
     /// Adds what a probe runs at an address, and what it keeps at the entry of the function that is

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::returns::WayOut;
 use crate::error::{Error, fail};
+use crate::lang::rate::Rate;
 use crate::lang::script::Node;
 use crate::probe::named::Pieces;
 
@@ -56,6 +57,8 @@ pub struct Probe {
     pub spec: String,
     /// The condition as it was typed.
     pub condition: Option<String>,
+    /// Only so many of its hits are looked at.
+    pub sample: Option<Rate>,
     /// What runs at a hit.
     pub body: Option<Arc<[Node]>>,
     /// After a hit.
@@ -84,12 +87,21 @@ impl Probe {
         }
     }
 
+    /// What a probe without a place is shown with: until its location was found for the first time
+    /// nobody has looked where it ends and the condition begins.
+    fn waits_for(&self) -> String {
+        match &self.condition {
+            Some(condition) if !self.resolved => format!("{} if {condition}", self.spec),
+            _ => self.spec.clone(),
+        }
+    }
+
     /// What `break` says when it has set one.
     pub fn mention(&self) -> String {
         let noun = self.noun();
         let number = self.number;
         match self.locations.as_slice() {
-            [] => format!("{noun} {number} ({}) pending.", self.spec),
+            [] => format!("{noun} {number} ({}) pending.", self.waits_for()),
             [only] => format!("{noun} {number} at {:#x}", only.address),
             [first, ..] => format!(
                 "{noun} {number} at {:#x} ({} locations)",
@@ -268,15 +280,20 @@ fn rows(probe: &Probe, width: usize, out: &mut String) {
     );
     match probe.locations.as_slice() {
         [] => {
-            let _ = writeln!(out, "{:<width$} {}", "<PENDING>", probe.spec);
+            let _ = writeln!(out, "{:<width$} {}", "<PENDING>", probe.waits_for());
         }
         [only] => place(only, out),
         _ => {
             let _ = writeln!(out, "{:<width$} ", "<MULTIPLE>");
         }
     }
-    if let Some(condition) = &probe.condition {
+    if let Some(condition) = &probe.condition
+        && (probe.resolved || !probe.locations.is_empty())
+    {
         let _ = writeln!(out, "\tstop only if {condition}");
+    }
+    if let Some(rate) = probe.sample {
+        let _ = writeln!(out, "\tsample {rate} of the hits");
     }
     if probe.hits > 0 {
         let s = if probe.hits == 1 { "" } else { "s" };
@@ -422,6 +439,7 @@ mod tests {
             origin: Origin::Break,
             spec: "f".into(),
             condition: None,
+            sample: None,
             body: None,
             disposition: Disposition::Keep,
             enabled: true,

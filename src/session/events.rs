@@ -41,8 +41,10 @@ pub enum Wake {
     },
     /// No process is left.
     Ended,
-    /// Ctrl-C, in a front that never stops the target; or the time is over.
+    /// Ctrl-C, in a front that never stops the target; or nobody reads what it writes.
     Interrupted,
+    /// The time that was given is over.
+    TimeOver,
 }
 
 /// Counts Ctrl-C and SIGTERM.
@@ -127,15 +129,14 @@ impl Session {
             if let Some(wake) = self.next_waiting()? {
                 return Ok(wake);
             }
+            if self.limit == Some(0) || self.nobody_reads() || must_end() {
+                return Ok(Wake::Interrupted);
+            }
             if self.targets.is_empty() {
                 return Ok(Wake::Ended);
             }
-            if self.limit == Some(0)
-                || self.nobody_reads()
-                || must_end()
-                || until.is_some_and(|u| Instant::now() >= u)
-            {
-                return Ok(Wake::Interrupted);
+            if until.is_some_and(|u| Instant::now() >= u) {
+                return Ok(Wake::TimeOver);
             }
             if interrupted() {
                 if self.show.never_stops() {
@@ -291,9 +292,8 @@ impl Session {
         match stop.reason {
             Reason::Probe { probe, .. } if probe == INTERNAL => {
                 self.libraries_changed(index)?;
-                self.return_from_linker(index, stop.tid);
-                self.pass_by(index, stop.tid, all_stand)?;
-                Ok(None)
+                // Somebody may have a breakpoint at the same place.
+                self.probe_stop(index, stop, all_stand)
             }
             Reason::Probe { .. } => self.probe_stop(index, stop, all_stand),
             Reason::Signal { number, .. } => {
@@ -380,7 +380,8 @@ impl Session {
             return Vec::new();
         };
         let mut candidates: Vec<(u32, bool)> = Vec::new();
-        let mut seen = false;
+        // The front's own probe comes before all others.
+        let mut seen = first == INTERNAL;
         for (number, plan) in &site.probes {
             let Some(probe) = self.probes.get(*number).filter(|p| p.enabled) else {
                 continue;
@@ -466,6 +467,11 @@ impl Session {
                     registers,
                     ..
                 }) => {
+                    if matches!(reason, Reason::Probe { probe, .. } if probe == INTERNAL)
+                        && let Some(at) = self.index_of(target)
+                    {
+                        self.libraries_changed(at)?;
+                    }
                     if let Some(target) = self.targets.iter_mut().find(|t| t.id == target) {
                         target.threads.add(tid);
                         if let Some(thread) = target.threads.get_mut(tid) {
@@ -626,6 +632,9 @@ impl Session {
         self.read_counters();
         self.tell_drops();
         let target = self.take_target(index);
+        if let Some(keeper) = &mut self.keeper {
+            keeper.forget(target.id);
+        }
         self.forget_addresses(&target);
         match (code, signal) {
             (_, Some(number)) => {

@@ -6,11 +6,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::view::Names;
-use crate::arch::{self, FileAddress};
+use crate::arch::{self, FileAddress, LoadBias};
 use crate::error::{Error, fail};
 use crate::lang;
 use crate::symbols::{
-    Auxv, Loaded, Location, Modules, Named, Place, ResolveError, SymbolKind, parse_maps,
+    Loaded, Location, Modules, Named, Place, ResolveError, SymbolKind, parse_maps,
 };
 
 /// Why a probe has no place.
@@ -36,6 +36,10 @@ pub struct Images {
     pub modules: Modules,
     /// The program's file.
     pub program: PathBuf,
+    /// Load addresses in the order in which modules are shown.
+    pub order: Vec<LoadBias>,
+    /// The paths by which the dynamic linker knows its modules.
+    pub names: HashMap<LoadBias, PathBuf>,
     /// The names of addresses that were asked for: each hit of a site asks for the same ones.
     asked: RefCell<HashMap<u64, Option<Named>>>,
 }
@@ -57,7 +61,7 @@ impl Images {
         Ok(Images {
             modules,
             program,
-            asked: RefCell::default(),
+            ..Images::default()
         })
     }
 
@@ -78,7 +82,7 @@ impl Images {
         Ok(Images {
             modules,
             program,
-            asked: RefCell::default(),
+            ..Images::default()
         })
     }
 
@@ -253,7 +257,14 @@ impl Images {
     pub fn library_at(&self, address: u64) -> Option<String> {
         let loaded = &self.modules.loaded()[self.modules.module_at(address)?];
         let library = !loaded.main && loaded.path.is_absolute();
-        library.then(|| loaded.path.display().to_string())
+        library.then(|| self.path_of(loaded).display().to_string())
+    }
+
+    /// The path by which the process's linker knows a module.
+    fn path_of<'a>(&'a self, loaded: &'a Loaded) -> &'a Path {
+        self.names
+            .get(&loaded.bias)
+            .map_or(&loaded.path, PathBuf::as_path)
     }
 
     /// What `info symbol` says about an address.
@@ -277,12 +288,14 @@ impl Images {
 
     /// What `info sharedlibrary` prints.
     pub fn libraries(&self) -> String {
-        let rows: Vec<_> = self
+        let mut rows: Vec<_> = self
             .modules
             .loaded()
             .iter()
             .filter(|l| !l.main && l.path.is_absolute())
             .collect();
+        let place = |loaded: &&Loaded| self.order.iter().position(|bias| *bias == loaded.bias);
+        rows.sort_by_key(|loaded| place(loaded).unwrap_or(usize::MAX));
         if rows.is_empty() {
             return "No shared libraries loaded at this time.\n".into();
         }
@@ -300,31 +313,13 @@ impl Images {
             };
             out.push_str(&format!(
                 "{from:#018x}  {to:#018x}  {read:<11} {}\n",
-                loaded.path.display()
+                self.path_of(loaded).display()
             ));
         }
         if starred {
             out.push_str("(*): Shared library is missing debugging information.\n");
         }
         out
-    }
-
-    /// The run-time address where the dynamic linker tells that it mapped something.
-    pub fn linker_event(&self, pid: i32) -> Option<u64> {
-        let auxv = Auxv::parse(&fs::read(format!("/proc/{pid}/auxv")).ok()?);
-        let base = auxv.interpreter.filter(|base| *base != 0)?;
-        let linker = self
-            .modules
-            .loaded()
-            .iter()
-            .find(|l| l.bias.0 == base || l.contains(base))?;
-        let symbols = linker.module.find_linkage("_dl_debug_state");
-        let symbol = symbols.iter().find(|s| s.kind.is_code());
-        match symbol {
-            Some(symbol) => Some(FileAddress(symbol.address).runtime(linker.bias)),
-            // A linker without it: the program's entry, where all that it needs is mapped.
-            None => auxv.entry,
-        }
     }
 }
 

@@ -6,19 +6,11 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use super::images::Images;
-use super::sites::{INTERNAL, Site};
 use super::threads::Threads;
 use super::{Session, Target, engine_error, process, settings, signals};
-use crate::arch::Register;
 use crate::engine::client::{EngineError, Started};
-use crate::engine::protocol::{
-    Call, Failure, Launch, SignalPolicy, SiteId, SiteProbe, SiteSpec, Then, Tid,
-};
+use crate::engine::protocol::{Call, Failure, Launch, SignalPolicy};
 use crate::error::{Error, fail};
-use crate::probe::program::{Op, Program};
-
-/// The front's own site in the dynamic linker has this number in every target.
-const INTERNAL_SITE: SiteId = SiteId(0);
 
 impl Session {
     /// Loads the symbols of a program that does not run yet.
@@ -153,7 +145,7 @@ impl Session {
             previous: selected,
             waiting: Default::default(),
             sites: Default::default(),
-            internal: None,
+            watch: None,
             late_interrupt: false,
             next_site: 0,
         });
@@ -163,109 +155,8 @@ impl Session {
             let path = self.targets[0].program.clone();
             self.program = Images::of_file(&path).ok();
         }
-        if launched {
-            // Its libraries are still to come. One that was attached to has them.
-            self.watch_libraries(index);
-        }
+        self.watch_libraries(index)?;
         self.relocate();
-        Ok(())
-    }
-
-    /// Reads which modules a target has now.
-    fn read_modules(&mut self, index: usize) -> Result<(), Error> {
-        let target = &self.targets[index];
-        let Some(keeper) = &self.keeper else {
-            return Ok(());
-        };
-        let id = target.id;
-        let before = if target.images.modules.loaded().is_empty() {
-            self.program.as_ref()
-        } else {
-            Some(&target.images)
-        };
-        let read = |address: u64, buf: &mut [u8]| keeper.read(id, address, buf).is_ok();
-        let images = Images::of_process(target.pid, &read, before)?;
-        for unreadable in images.modules.unreadable() {
-            self.output
-                .complain(&format!("warning: {}", unreadable.error));
-        }
-        self.targets[index].images = images;
-        Ok(())
-    }
-
-    /// Puts a site where the dynamic linker tells of what it maps: probes in libraries are found
-    /// again there, before their constructors run.
-    fn watch_libraries(&mut self, index: usize) {
-        let target = &self.targets[index];
-        let Some(address) = target.images.linker_event(target.pid) else {
-            return;
-        };
-        let spec = SiteSpec {
-            id: INTERNAL_SITE,
-            address,
-            code: target.images.code(address),
-            probes: vec![SiteProbe {
-                probe: INTERNAL,
-                program: Program {
-                    ops: vec![Op::Hit],
-                    ..Program::default()
-                },
-                then: Then::Stop,
-            }],
-        };
-        let id = target.id;
-        let armed = self
-            .keeper()
-            .is_ok_and(|keeper| keeper.arm(id, spec.clone()).is_ok());
-        if armed {
-            let target = &mut self.targets[index];
-            target.internal = Some(address);
-            target.sites.insert(
-                address,
-                Site {
-                    id: INTERNAL_SITE,
-                    armed: Some(spec),
-                    probes: Vec::new(),
-                    lost: false,
-                },
-            );
-        }
-    }
-
-    /// The linker's function for debuggers only returns: the front does that for the thread, so
-    /// that no slot is mapped among the libraries and their addresses stay what they would be.
-    pub(super) fn return_from_linker(&mut self, index: usize, tid: Tid) {
-        const ENDBR64: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
-        const RET: u8 = 0xc3;
-        let target = &self.targets[index];
-        let id = target.id;
-        let Some(mut registers) = target.threads.get(tid).and_then(|t| t.registers.clone()) else {
-            return;
-        };
-        let code = target.images.code(registers.pc());
-        let first = code.strip_prefix(&ENDBR64).unwrap_or(&code).first();
-        if first != Some(&RET) {
-            return;
-        }
-        let Ok(keeper) = self.keeper() else {
-            return;
-        };
-        let mut word = [0; 8];
-        if keeper.read(id, registers.sp(), &mut word).is_ok() {
-            registers.set(Register::Rip, u64::from_le_bytes(word));
-            registers.set(Register::Rsp, registers.sp().wrapping_add(8));
-            // Where this is refused the thread passes the site like any other.
-            let _ = keeper.set_registers(id, tid, *registers);
-        }
-    }
-
-    /// The dynamic linker has mapped or unmapped something.
-    pub(super) fn libraries_changed(&mut self, index: usize) -> Result<(), Error> {
-        let before = self.targets[index].images.modules.loaded().len();
-        self.read_modules(index)?;
-        if self.targets[index].images.modules.loaded().len() != before {
-            self.relocate();
-        }
         Ok(())
     }
 
@@ -273,7 +164,7 @@ impl Session {
     pub(super) fn executed(&mut self, index: usize) -> Result<(), Error> {
         let target = &mut self.targets[index];
         target.sites.clear();
-        target.internal = None;
+        target.watch = None;
         target.images = Images::default();
         target.program = process::executable(target.pid).unwrap_or_default();
         let text = format!(
@@ -283,7 +174,7 @@ impl Session {
         );
         self.tell(&text);
         self.read_modules(index)?;
-        self.watch_libraries(index);
+        self.watch_libraries(index)?;
         self.relocate();
         Ok(())
     }

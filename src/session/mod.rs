@@ -9,6 +9,7 @@ pub(crate) mod arming;
 pub(crate) mod breakpoint;
 pub(crate) mod events;
 pub(crate) mod images;
+pub(crate) mod libraries;
 pub(crate) mod lifecycle;
 pub(crate) mod messages;
 pub(crate) mod named;
@@ -17,6 +18,7 @@ pub(crate) mod plan;
 pub(crate) mod process;
 pub(crate) mod replay;
 pub(crate) mod returns;
+pub(crate) mod search;
 pub(crate) mod settings;
 pub(crate) mod signals;
 pub(crate) mod sites;
@@ -41,6 +43,7 @@ use crate::record::sink::Sinks;
 use breakpoint::Probes;
 use events::Stop;
 use images::Images;
+use libraries::Watch;
 use output::Output;
 use settings::Settings;
 use sites::Site;
@@ -72,8 +75,8 @@ pub struct Target {
     pub waiting: VecDeque<Stop>,
     /// By address.
     pub sites: BTreeMap<u64, Site>,
-    /// Where the dynamic linker tells debuggers that it has mapped something.
-    pub internal: Option<u64>,
+    /// The site where the dynamic linker tells that it has mapped something.
+    pub watch: Option<Watch>,
     /// A Ctrl-C was presented while the program's own SIGINT for it was still on its way.
     pub late_interrupt: bool,
     next_site: u32,
@@ -276,6 +279,7 @@ impl Session {
             None => here.and_then(|pc| self.place_at(self.current, pc, None).reading()),
         };
         let returns = tid.map_or_else(Vec::new, |tid| self.returns_at(tid));
+        let site = tid.and_then(|tid| self.site_at(tid));
         let (source, names): (_, &dyn view::Names) =
             match (self.targets.get(self.current), &self.program) {
                 (Some(target), _) => (
@@ -296,6 +300,8 @@ impl Session {
             keeper: self.keeper.as_mut().map(RefCell::new),
             registers: registers.as_deref().copied(),
             returns,
+            site,
+            comm: None,
             read_only: self.read_only,
             reading,
         };

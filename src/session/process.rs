@@ -1,89 +1,10 @@
 //! Finding a process and saying why it cannot be traced, from `/proc`.
 
 use std::fs;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use crate::engine::protocol::Failure;
 use crate::error::{Error, fail};
-
-/// The process that `text` means: digits are an id, `/REGEX/` is looked for in the command line,
-/// anything else is the exact file name of the executable or of `argv[0]`.
-pub fn find(text: &str) -> Result<i32, Error> {
-    if !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()) {
-        return match text.parse() {
-            Ok(pid) if pid > 0 => Ok(pid),
-            _ => fail!("{text} is no process id."),
-        };
-    }
-    let regex = match text.strip_prefix('/').and_then(|t| t.strip_suffix('/')) {
-        Some(pattern) if !pattern.is_empty() => Some(
-            regex::bytes::Regex::new(pattern)
-                .map_err(|error| Error::new(format!("{text} is no regular expression: {error}")))?,
-        ),
-        _ => None,
-    };
-    let own = std::process::id() as i32;
-    let mut found: Vec<(i32, String)> = Vec::new();
-    for pid in processes().filter(|pid| *pid != own) {
-        let Ok(line) = fs::read(format!("/proc/{pid}/cmdline")) else {
-            continue;
-        };
-        let fits = match &regex {
-            Some(regex) => !line.is_empty() && regex.is_match(&shown(&line)),
-            None => is_named(pid, &line, text),
-        };
-        if fits {
-            found.push((pid, String::from_utf8_lossy(&shown(&line)).into_owned()));
-        }
-    }
-    match found.as_slice() {
-        [(pid, _)] => Ok(*pid),
-        [] => fail!(
-            "No process is named {text}: give its id, the exact name of its program, or /REGEX/ for its command line."
-        ),
-        many => {
-            let list: Vec<String> = many
-                .iter()
-                .map(|(pid, line)| format!("  {pid}  {}", line.trim_end()))
-                .collect();
-            fail!(
-                "{text} means {} processes; give the id of one:\n{}",
-                many.len(),
-                list.join("\n")
-            )
-        }
-    }
-}
-
-fn processes() -> impl Iterator<Item = i32> {
-    fs::read_dir("/proc")
-        .into_iter()
-        .flatten()
-        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
-}
-
-/// The command line with blanks where the kernel has zeros.
-fn shown(line: &[u8]) -> Vec<u8> {
-    let end = line.iter().rposition(|b| *b != 0).map_or(0, |at| at + 1);
-    line[..end]
-        .iter()
-        .map(|b| if *b == 0 { b' ' } else { *b })
-        .collect()
-}
-
-fn is_named(pid: i32, line: &[u8], name: &str) -> bool {
-    let argv0 = line.split(|b| *b == 0).next().unwrap_or_default();
-    let base = argv0.rsplit(|b| *b == b'/').next().unwrap_or_default();
-    if base == name.as_bytes() {
-        return true;
-    }
-    executable(pid).is_some_and(|path| {
-        let bytes = path.as_os_str().as_bytes();
-        let bytes = bytes.strip_suffix(b" (deleted)").unwrap_or(bytes);
-        bytes.rsplit(|b| *b == b'/').next() == Some(name.as_bytes())
-    })
-}
 
 /// The file that a process runs.
 pub fn executable(pid: i32) -> Option<PathBuf> {
@@ -107,6 +28,12 @@ fn status(pid: i32, name: &str) -> Option<String> {
 /// Whether a process is gone, but for its parent.
 pub fn has_ended(pid: i32) -> bool {
     status(pid, "State").is_none_or(|state| state.starts_with(['Z', 'X']))
+}
+
+/// Whether the thread's returns are checked by the processor (`/proc/PID/status`,
+/// "x86_Thread_features").
+pub fn has_shadow_stack(tid: i32) -> bool {
+    status(tid, "x86_Thread_features").is_some_and(|features| features.contains("shstk"))
 }
 
 /// Whether a signal for the process waits to be taken by one of its threads.
@@ -157,21 +84,6 @@ pub fn explain_attach(pid: i32, failure: &Failure) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn digits_are_an_id_and_nothing_else_is() {
-        assert_eq!(find("12"), Ok(12));
-        assert!(find("0").is_err());
-        assert!(find("99999999999").is_err());
-        let error = find("no-such-program-here").unwrap_err().message;
-        assert!(error.starts_with("No process is named no-such-program-here"));
-        assert!(
-            find("/(/")
-                .unwrap_err()
-                .message
-                .contains("no regular expression")
-        );
-    }
 
     #[test]
     fn a_refused_attach_names_the_cause() {

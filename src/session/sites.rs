@@ -28,9 +28,20 @@ pub struct Site {
 pub const INTERNAL: u16 = (crate::record::shared::PROBES - 1) as u16;
 
 impl Session {
-    /// Where a location is, in the first target or in the program's file.
+    /// Where a location is, in the first target that has it or in the program's file; if none has,
+    /// what the first one says.
     pub fn locate(&mut self, spec: &str, origin: Origin) -> Result<Vec<Location>, Unresolved> {
-        self.locate_in(0, spec, origin)
+        let first = self.locate_in(0, spec, origin);
+        if !matches!(first, Err(Unresolved::NotFound { .. })) {
+            return first;
+        }
+        for target in 1..self.targets.len() {
+            let found = self.locate_in(target, spec, origin);
+            if found.is_ok() {
+                return found;
+            }
+        }
+        first
     }
 
     pub(super) fn locate_in(
@@ -53,7 +64,12 @@ impl Session {
                         imported: false,
                     });
                 };
-                images.locate(spec, origin == Origin::Break && !returns)?
+                let behind_prologue = origin == Origin::Break && !returns;
+                let found = images.locate(spec, behind_prologue);
+                found.map_err(|error| match self.named.instead_of(spec) {
+                    Some(message) => Unresolved::Bad(Error::new(message)),
+                    None => error,
+                })?
             }
         };
         if returns {
@@ -146,6 +162,12 @@ impl Session {
             place.temporary.store(temporary.into(), Ordering::Relaxed);
             place.enabled.store(probe.enabled.into(), Ordering::Release);
         }
+        Ok(())
+    }
+
+    /// The front's own probe is always on.
+    pub(super) fn sync_watch_counter(&mut self) -> Result<(), Error> {
+        let counters = self.keeper()?.counters();
         counters.probe(INTERNAL).enabled.store(1, Ordering::Release);
         Ok(())
     }

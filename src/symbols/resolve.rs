@@ -342,6 +342,14 @@ impl Modules {
     }
 }
 
+/// Whether a file is the library that a written name means: its whole path, its name, or that
+/// without a version or without `.so`.
+pub fn is_library(path: &Path, name: &str) -> bool {
+    [same_path, same_file, same_library]
+        .iter()
+        .any(|fits| fits(path, name))
+}
+
 fn same_path(path: &Path, name: &str) -> bool {
     path == Path::new(name)
 }

@@ -33,9 +33,12 @@ impl Target {
             Request::Arm { space, .. } if space != self.space => Answer::Failed(Failure::Replaced),
             Request::Arm { sites, .. } => self.arm(sites),
             Request::Disarm { sites, .. } => self.disarm(sites),
-            Request::Resume { tid, signal, .. } => self.let_go_on(tid, signal),
+            Request::Resume {
+                tid, seen, signal, ..
+            } => self.let_go_on(tid, seen, signal),
             Request::Interrupt { .. } => {
                 self.interrupting = Some(number);
+                self.forget_delays();
                 self.interrupt_running();
                 return self.interrupt_finished();
             }
@@ -95,9 +98,9 @@ impl Target {
         self.sites.arm(&self.memory, site)
     }
 
-    fn disarm(&mut self, sites: Vec<SiteId>) -> Answer {
-        let disarm = |id| {
-            let failure = self.sites.disarm(&self.memory, id).err()?;
+    fn disarm(&mut self, sites: Vec<(SiteId, bool)>) -> Answer {
+        let disarm = |(id, gone)| {
+            let failure = self.sites.disarm(&self.memory, id, gone).err()?;
             Some((id, failure))
         };
         Answer::Refused(sites.into_iter().filter_map(disarm).collect())
@@ -122,8 +125,8 @@ impl Target {
         }
     }
 
-    /// Lets one thread or all of them go on.
-    fn let_go_on(&mut self, tid: Option<Tid>, signal: Option<i32>) -> Answer {
+    /// Lets one thread or all of them go on, but for those whose stop the front has not seen.
+    fn let_go_on(&mut self, tid: Option<Tid>, seen: u64, signal: Option<i32>) -> Answer {
         let all: Vec<i32> = match tid {
             Some(tid) => vec![tid.0],
             None => self.threads.keys().copied().collect(),
@@ -133,8 +136,12 @@ impl Target {
             let Some(thread) = self.threads.get_mut(&tid) else {
                 continue;
             };
+            // Its time is its own.
+            if thread.until.is_some() {
+                continue;
+            }
             match std::mem::replace(&mut thread.state, State::Running) {
-                State::Held(held) => {
+                State::Held(held) if held.number <= seen => {
                     any = true;
                     if held.group {
                         let sp = held.stop.registers().map_or(0, |registers| registers.sp());

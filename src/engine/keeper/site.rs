@@ -29,11 +29,31 @@ pub struct Site {
     pub probes: Vec<SiteProbe>,
     /// The int3 is in the text.
     pub armed: bool,
+    /// Its code was unmapped, and other memory may be there.
+    gone: bool,
+    /// Its `ret` is done for the thread.
+    pub by_hand: bool,
     /// What all its programs will read.
     pub plan: Plan,
 }
 
 impl Site {
+    fn has_int3(&self, memory: &Memory) -> bool {
+        let mut now = [0];
+        memory.read(self.address, &mut now).is_ok() && now == [INT3]
+    }
+
+    /// True if our int3 is at the site. Where the code is known to be gone, a copy of the memory
+    /// may still have it, in front of all that we know of the code; other sites' int3s may be among
+    /// that. `Err`: the unreadable address.
+    fn is_there(&self, memory: &Memory) -> Result<bool, u64> {
+        let known = if self.gone { self.code.len() } else { 1 };
+        let mut now = vec![0; known];
+        memory.read(self.address, &mut now)?;
+        let mut rest = now.iter().zip(&self.code).skip(1);
+        Ok(now.first() == Some(&INT3) && rest.all(|(now, code)| now == code || *now == INT3))
+    }
+
     /// The program's bytes from `address` on are changed.
     fn overwritten(&mut self, address: u64, bytes: &[u8]) {
         let mut code = self.code.clone();
@@ -89,16 +109,19 @@ impl Sites {
         self.by_address.get_mut(&address)
     }
 
-    /// Arms a site or gives an armed one new probes.
+    /// Arms a site or gives an armed one new probes. One whose int3 is no more there (its code was
+    /// unmapped and mapped again) is armed anew.
     pub fn arm(&mut self, memory: &Memory, spec: SiteSpec) -> Result<(), Failure> {
         for probe in &spec.probes {
             interpret::check(&probe.program).map_err(|_| Failure::Malformed)?;
         }
         if let Some(site) = self.by_address.get_mut(&spec.address)
             && site.armed
+            && site.has_int3(memory)
         {
             self.by_id.insert(spec.id, spec.address);
             site.id = spec.id;
+            site.by_hand = spec.by_hand;
             site.plan = Plan::new(&spec.probes, &site.displaced);
             site.probes = spec.probes;
             return Ok(());
@@ -140,17 +163,29 @@ impl Sites {
                 slot,
                 probes: spec.probes,
                 armed: true,
+                gone: false,
+                by_hand: spec.by_hand,
             },
         );
         self.armed.insert(address);
         Ok(())
     }
 
-    /// Takes a site's int3 out. Unknown numbers are no error: an exec may have come between.
-    pub fn disarm(&mut self, memory: &Memory, id: SiteId) -> Result<(), Failure> {
+    /// Takes a site's int3 out, unless its code is `gone`. Unknown numbers are no error: an exec
+    /// may have come between.
+    pub fn disarm(&mut self, memory: &Memory, id: SiteId, gone: bool) -> Result<(), Failure> {
         let Some(address) = self.by_id.remove(&id) else {
             return Ok(());
         };
+        if gone {
+            if let Some(site) = self.by_address.get_mut(&address) {
+                site.armed = false;
+                site.gone = true;
+                site.probes.clear();
+            }
+            self.armed.remove(&address);
+            return Ok(());
+        }
         self.take_out(memory, address)
             .map_err(|address| Failure::Memory { address })
     }
@@ -165,22 +200,19 @@ impl Sites {
         }
         site.armed = false;
         site.probes.clear();
-        let original = site.original;
         self.armed.remove(&address);
-        let mut now = [0];
-        memory.read(address, &mut now)?;
-        if now[0] == INT3 {
-            memory.write_text(address, &[original])?;
+        match site.is_there(memory) {
+            Ok(true) => memory.write_text(address, &[site.original]),
+            Ok(false) => Ok(()),
+            Err(at) => Err(at),
         }
-        Ok(())
     }
 
     /// Takes every int3 out of `memory`, which may be a forked child's copy; the table is kept. A
     /// site that was taken out since may still be in a copy that was made before.
     pub fn clean(&self, memory: &Memory) {
         for site in self.by_address.values() {
-            let mut now = [0];
-            if memory.read(site.address, &mut now).is_ok() && now[0] == INT3 {
+            if site.is_there(memory) == Ok(true) {
                 // A text page that went away with its library has nothing to be put back.
                 let _ = memory.write_text(site.address, &[site.original]);
             }

@@ -10,7 +10,7 @@ use std::sync::mpsc::Receiver;
 
 use super::Front;
 use super::crash::{CrashPoint, Point};
-use super::doorbell::Doorbell;
+use super::doorbell::{Bell, Doorbell};
 use super::entries::Entries;
 use super::follow::Follow;
 use super::hit::HitSpace;
@@ -21,7 +21,8 @@ use super::slots::SlotPages;
 use super::stop::{Stop, Stopped};
 use super::sys::{self, Status};
 use super::thread::{Held, State, Thread};
-use crate::arch::{Position, Register, Registers};
+use super::timer::Timer;
+use crate::arch::{INT3, Position, Register, Registers};
 use crate::engine::protocol::{
     AddressSpaceId, Answer, Call, Event, Failure, Reason, Request, SignalPolicy, TargetId, Tid,
 };
@@ -60,10 +61,14 @@ pub struct Target {
     /// puts it back.
     pub(super) trap_action: Option<TrapAction>,
     pub(super) work: HitSpace,
+    /// For threads that are held for a time.
+    pub(super) timer: Timer,
     /// Calls that are under way, for `$_entry`.
     pub(super) entries: Entries,
     pub(super) follow: Follow,
     pub(super) crash: CrashPoint,
+    /// How many stops the front was told of.
+    pub(super) stops: u64,
     /// The interrupt that is under way, by its request's number.
     pub(super) interrupting: Option<u32>,
     /// Execs that pass before the program itself runs.
@@ -83,6 +88,8 @@ pub struct Parts {
     pub counters: Arc<Counters>,
     /// Where records go.
     pub ring: Ring,
+    /// Wakes the tracing thread.
+    pub bell: Arc<Bell>,
     /// What signals do.
     pub signals: SignalPolicy,
 }
@@ -108,9 +115,11 @@ impl Target {
             signals: parts.signals,
             trap_action: None,
             work: HitSpace::default(),
+            timer: Timer::new(parts.bell),
             entries: Entries::default(),
             follow: Follow::default(),
             crash: CrashPoint::from_environment(),
+            stops: 0,
             interrupting: None,
             skip_execs: 0,
             ended: false,
@@ -156,6 +165,7 @@ impl Target {
                 Ok(Some((pid, _))) if pid == doorbell.pid() => {
                     doorbell.answer();
                     self.serve_all(orders, &mut waiting);
+                    self.end_delays();
                 }
                 Ok(Some((tid, status))) => self.happened(tid, Stop::new(tid, status)),
                 Ok(None) => {}
@@ -209,10 +219,18 @@ impl Target {
         let at = registers.pc().wrapping_sub(1);
         match self.sites.get(at).map(|site| site.armed) {
             Some(true) => self.hit(stopped, registers, at),
-            // The site was taken out while the trap was on its way.
-            Some(false) if self.is_site_trap(&stopped) => self.back_to(stopped, registers, at),
+            // The site was taken out while the trap was on its way. If there is an int3 all the
+            // same it is the program's own.
+            Some(false) if self.is_site_trap(&stopped) && !self.holds_int3(at) => {
+                self.back_to(stopped, registers, at);
+            }
             _ => self.signal(stopped, libc::SIGTRAP),
         }
+    }
+
+    fn holds_int3(&self, address: u64) -> bool {
+        let mut now = [0];
+        self.memory.read(address, &mut now).is_ok() && now == [INT3]
     }
 
     /// True if the SIGTRAP of a thread behind a site is the int3's. If the thread blocks SIGTRAP
@@ -246,9 +264,14 @@ impl Target {
 
     /// Holds a thread for the front.
     pub(super) fn hold(&mut self, stop: Stopped, signal: i32, pass: Option<u64>, group: bool) {
+        self.hold_as(0, stop, signal, pass, group);
+    }
+
+    fn hold_as(&mut self, number: u64, stop: Stopped, signal: i32, pass: Option<u64>, group: bool) {
         if let Some(thread) = self.threads.get_mut(&stop.tid()) {
             thread.state = State::Held(Held {
                 stop,
+                number,
                 signal,
                 pass,
                 group,
@@ -294,14 +317,17 @@ impl Target {
         let Ok(registers) = stopped.registers() else {
             return;
         };
+        self.stops += 1;
+        let number = self.stops;
         let event = Event::Stopped {
             target: self.id,
             tid: Tid(stopped.tid()),
+            number,
             reason,
             registers: Box::new(registers),
             ring: self.ring.head(),
         };
-        self.hold(stopped, signal, pass, false);
+        self.hold_as(number, stopped, signal, pass, false);
         let memory = matches!(reason, Reason::Exec { .. }).then(|| self.memory.file());
         self.front.event(event, memory);
         self.interrupt_finished();
