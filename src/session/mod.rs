@@ -116,6 +116,8 @@ pub struct Session {
     pub stdout_to_stderr: bool,
     /// The targets are meant to run: nothing is presented at the moment.
     pub running: bool,
+    /// They run while a person types commands.
+    pub background: bool,
     /// Probes, modules or types changed since the sites were made.
     pub stale: bool,
     /// What `x` goes on with.
@@ -155,6 +157,7 @@ impl Session {
             arming: arming::Arming::default(),
             stdout_to_stderr: false,
             running: false,
+            background: false,
             stale: false,
             examine: ExamineState::default(),
             limit: None,
@@ -175,7 +178,7 @@ impl Session {
     }
 
     /// The same, now and then.
-    fn flush_in_time(&mut self) {
+    pub fn flush_in_time(&mut self) {
         if self.flushed.elapsed() > FLUSH {
             self.flush();
         }
@@ -202,6 +205,9 @@ impl Session {
     /// Makes every thread stand, if there is a process that runs.
     pub fn need_stand(&mut self) -> Result<(), Error> {
         match self.target() {
+            Some(target) if !target.stopped && self.background => {
+                Err(Error::new("Selected thread is running."))
+            }
             Some(target) if !target.stopped && !self.running => self.stand(self.current),
             _ => Ok(()),
         }
@@ -219,7 +225,9 @@ impl Session {
     fn take_target(&mut self, index: usize) -> Target {
         self.current = 0;
         let target = self.targets.remove(index);
-        if !self.targets.is_empty() {
+        if self.targets.is_empty() {
+            self.background = false;
+        } else {
             self.relocate();
         }
         target
