@@ -8,7 +8,7 @@ use super::Session;
 use super::breakpoint::{Disposition, Origin};
 use super::messages::Known;
 use super::plan::{PIECES, Plan, Returns};
-use super::view::{Names, Snapshot, Source, View};
+use super::view::{Snapshot, Source, View};
 use crate::arch::{self, ExitKind, Registers};
 use crate::engine::protocol::Tid;
 use crate::lang::statement::{Command, Context, Flow, run_body};
@@ -241,7 +241,8 @@ impl Session {
         }
         let comm = self.comm(index, Tid(record.header.tid));
         let probe = self.probes.at_place(record.header.probe);
-        let spec = probe.map(|probe| probe.spec.clone()).unwrap_or_default();
+        let pc = record.header.registers.pc();
+        let site = probe.map(|probe| (Session::named_by(probe, pc), probe.spec.clone()));
         let target = &self.targets[index];
         let snapshot = Snapshot::new(record, &self.variables);
         let mut view = View {
@@ -251,7 +252,7 @@ impl Session {
             keeper: self.keeper.as_mut().map(RefCell::new),
             registers: Some(record.header.registers),
             returns: vec![(record.header.probe, returns)],
-            site: Some((record.header.registers.pc(), spec)),
+            site,
             comm: Some(comm),
             read_only: self.read_only,
             reading: None,
@@ -300,14 +301,7 @@ impl Session {
             .and_then(|probe| Session::out_at(probe, site));
         let function = match &way_out {
             Some(out) => out.function.name.clone(),
-            None => self.targets[index]
-                .images
-                .symbol_at(site)
-                .map(|(name, offset)| match offset {
-                    0 => name,
-                    _ => format!("{name}+{offset}"),
-                })
-                .unwrap_or_default(),
+            None => self.targets[index].images.place_name(site),
         };
         let retval = way_out.map(|out| {
             let value = header.registers.get(arch::RETURN_VALUE);
