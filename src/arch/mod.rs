@@ -12,15 +12,16 @@ pub use x86_64::{
     Argument, INT3, RETURN_VALUE, SYSCALL, SYSCALL_ARGUMENTS, argument, find_syscall,
 };
 /// Instruction boundaries, prologues and text.
-pub use x86_64::{Boundary, boundary, disassemble, prologue};
+pub use x86_64::{Boundary, boundary, disassemble, is_padding, prologue};
 /// A site's first instruction, out of line.
 pub use x86_64::{Displaced, Position, SLOT_MAX, Slot};
 /// The registers by gdb's names.
 pub use x86_64::{
-    EFLAGS, INFO_REGISTERS, MASK_REGISTERS, MXCSR, RegisterClass, register_name, vector_register,
+    EFLAGS, INFO_REGISTERS, MASK_REGISTERS, MXCSR, RegisterClass, register_name, register_names,
+    vector_register,
 };
 /// The ways out of a function.
-pub use x86_64::{ExitKind, Target, exits};
+pub use x86_64::{ExitKind, Target, exits, returns};
 /// The general registers as ptrace has them.
 pub use x86_64::{Register, Registers};
 /// What a kernel uprobe costs on an instruction.

@@ -6,6 +6,7 @@ use super::interpreter::{Call, Interpreter};
 use crate::error::{Error, fail};
 use crate::lang;
 use crate::lang::braces;
+use crate::lang::rate::Rate;
 use crate::lang::script::{Line, Node, Position, Resolver};
 use crate::session::breakpoint::{Disposition, Location, Origin, Probe};
 use crate::session::images::Unresolved;
@@ -42,11 +43,13 @@ fn set(i: &mut Interpreter, call: &Call<'_>, disposition: Disposition) -> Result
     if let Some(condition) = condition {
         check_condition(i, condition, &spec, &locations)?;
     }
+    i.session.probes.begin_group();
     let wanted = Wanted {
         origin: Origin::Break,
         spec,
         typed,
         condition: condition.map(String::from),
+        sample: None,
         body: None,
         disposition,
         locations,
@@ -95,6 +98,7 @@ pub fn dprintf(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
         text: format!("printf {text}"),
         at: call.at.clone(),
     };
+    i.session.probes.begin_group();
     let wanted = Wanted {
         origin: Origin::Dprintf,
         spec: spec.into(),
@@ -104,6 +108,7 @@ pub fn dprintf(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
         disposition: Disposition::Keep,
         locations,
         missing: None,
+        sample: None,
     };
     add(i, wanted, true, call.from_tty)
 }
@@ -123,12 +128,34 @@ fn split_format(text: &str) -> (&str, Option<&str>) {
     (text.trim(), None)
 }
 
+/// A breakpoint on a function, one of several that a command makes.
+pub fn set_at(i: &mut Interpreter, name: &str, note: bool) -> Result<(), Error> {
+    let locations = match i.session.locate(name, Origin::Break) {
+        Ok(locations) => locations,
+        Err(Unresolved::Bad(error)) => return Err(error),
+        Err(Unresolved::NotFound { message, .. }) => return Err(Error::new(message)),
+    };
+    let wanted = Wanted {
+        origin: Origin::Break,
+        spec: name.to_string(),
+        typed: name.to_string(),
+        condition: None,
+        body: None,
+        disposition: Disposition::Keep,
+        locations,
+        missing: None,
+        sample: None,
+    };
+    add(i, wanted, true, note)
+}
+
 /// What a new probe is made of.
 struct Wanted {
     origin: Origin,
     spec: String,
     typed: String,
     condition: Option<String>,
+    sample: Option<Rate>,
     body: Option<Arc<[Node]>>,
     disposition: Disposition,
     locations: Vec<Location>,
@@ -151,6 +178,7 @@ fn add(i: &mut Interpreter, wanted: Wanted, tell: bool, note: bool) -> Result<()
         spec: wanted.spec,
         typed: wanted.typed,
         condition: wanted.condition,
+        sample: wanted.sample,
         body: wanted.body,
         disposition: wanted.disposition,
         enabled: true,
@@ -235,7 +263,8 @@ pub fn split_condition(text: &str) -> (&str, Option<&str>) {
     let bytes = text.as_bytes();
     let mut depth = 0usize;
     let mut quote = None;
-    for (at, byte) in bytes.iter().enumerate() {
+    let skip = braces::regex_end(text);
+    for (at, byte) in bytes.iter().enumerate().skip(skip) {
         match (quote, byte) {
             (Some(q), b) if q == *b => quote = None,
             (Some(_), _) => {}
@@ -303,11 +332,13 @@ pub fn trace(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
         i.hint_body(body);
     }
     let tell = !i.session.show.never_stops();
+    i.session.probes.begin_group();
     let wanted = Wanted {
         origin: Origin::Trace,
         typed: text.location.clone(),
         spec: text.location,
         condition: text.condition,
+        sample: text.sample,
         body: text.body.map(Arc::from),
         disposition: Disposition::Keep,
         locations,
@@ -344,7 +375,11 @@ impl Interpreter {
             return;
         };
         let arguments = arguments.trim();
-        let last = self.session.probes.last_number().to_string();
+        let last = self.session.probes.last_group();
+        let last = match last.start() == last.end() {
+            true => last.end().to_string(),
+            false => format!("{}-{}", last.start(), last.end()),
+        };
         let what = match (command, arguments) {
             ("commands", "") => format!("commands for breakpoint(s) {last}, one per line"),
             ("commands", list) => format!("commands for breakpoint(s) {list}, one per line"),
@@ -365,11 +400,14 @@ impl Interpreter {
         self.hint_body(&body);
         let body = (!body.is_empty()).then_some(body);
         if list.is_empty() {
-            let last = self.session.probes.last_number();
-            if self.session.probes.get(last).is_none() {
+            let last = self.session.probes.last_group();
+            if self.session.probes.get(*last.end()).is_none() {
                 fail!("Argument required (one or more breakpoint numbers).");
             }
-            return self.give_body(last, body);
+            for number in last {
+                self.give_body(number, body.clone())?;
+            }
+            return Ok(());
         }
         let chosen = self.existing(list)?;
         for number in chosen {
@@ -401,6 +439,7 @@ mod tests {
             ("*f+4 if x", "*f+4", Some("x")),
             ("n::f(int) if 1", "n::f(int)", Some("1")),
             ("if 1", "", Some("1")),
+            ("/a if b/ if 1", "/a if b/", Some("1")),
         ] {
             assert_eq!(split_condition(text), (spec, condition), "{text}");
         }

@@ -5,36 +5,24 @@ mod breakpoints;
 mod data;
 mod display;
 mod eaten;
+pub(crate) mod expect;
 mod gdb_names;
+mod help;
 mod info;
 pub(crate) mod interpreter;
 mod lists;
 pub(crate) mod probes;
+mod rbreak;
 pub(crate) mod read_only;
+mod returning;
 pub(crate) mod running;
 mod save;
 mod settings;
 mod shell;
 mod source;
 pub(crate) mod table;
-mod top;
+pub(crate) mod top;
 mod user;
 
 pub(crate) use interpreter::Interpreter;
 pub(crate) use user::Names;
-
-/// What can stand at the end of a line: names of commands, and of what stands behind `info`,
-/// `set` and `show`. `before` is the line up to the word that was begun.
-pub(crate) fn complete(before: &str, begun: &str) -> Vec<&'static str> {
-    let before = before.trim();
-    if before.is_empty() {
-        return top::TOP.complete(begun);
-    }
-    match top::TOP.find(before).map(|entry| entry.name) {
-        Ok("info") => top::INFO.complete(begun),
-        Ok("set") => settings::SET.complete(begun),
-        Ok("show") => settings::SHOW.complete(begun),
-        Ok("help") => top::TOP.complete(begun),
-        _ => Vec::new(),
-    }
-}

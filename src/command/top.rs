@@ -4,7 +4,8 @@ use super::interpreter::{Action, Call, Interpreter};
 use super::table::{self, Entry, Table};
 use super::user::Found;
 use super::{
-    breakpoints, data, display, info, lists, probes, running, save, settings, shell, source, user,
+    breakpoints, data, display, info, lists, probes, rbreak, returning, running, save, settings,
+    shell, source, user,
 };
 use crate::error::{Error, fail};
 
@@ -24,6 +25,12 @@ pub static TOP: Table<Action> = Table {
             action: user::alias,
         },
         Entry {
+            name: "apropos",
+            aliases: &[],
+            help: "Look for commands by their names and help.\nUsage: apropos [-v] REGEXP\n-v: with all of their help.",
+            action: super::help::apropos,
+        },
+        Entry {
             name: "attach",
             aliases: &[],
             help: "Attach to a running process.\nUsage: attach TARGET\nTARGET is a process id, the exact name of a program, or /REGEX/ on the command line.",
@@ -32,7 +39,7 @@ pub static TOP: Table<Action> = Table {
         Entry {
             name: "break",
             aliases: &["brea", "bre", "br", "b"],
-            help: "Set a breakpoint.\nUsage: break [LOCATION] [if CONDITION]\nLOCATION is a function, Class::method, Class::method(int), a mangled name, LIB.so:FUNCTION,\nLIB+0xOFFSET, FILE:0xOFFSET or *EXPRESSION (that very address).\nLOCATION%return is every way out of the function: there $_retval is what it returns, and\n$_entry(EXPRESSION) what the expression was when that call began.\nWithout LOCATION: where the selected thread stands.",
+            help: "Set a breakpoint.\nUsage: break [LOCATION] [if CONDITION]\nLOCATION is a function, Class::method, Class::method(int), a mangled name, LIB.so:FUNCTION,\nLIB+0xOFFSET, FILE:0xOFFSET, /REGEX/ or LIB:/REGEX/ (every function whose demangled name matches),\nor *EXPRESSION (that very address).\nLOCATION%return is every way out of the function: there $_retval is what it returns, and\n$_entry(EXPRESSION) what the expression was when that call began.\nWithout LOCATION: where the selected thread stands.",
             action: breakpoints::break_,
         },
         Entry {
@@ -68,7 +75,7 @@ pub static TOP: Table<Action> = Table {
         Entry {
             name: "continue",
             aliases: &["fg", "c"],
-            help: "Let the program go on.\nUsage: continue [N]\nN: stop at this breakpoint only the Nth time.",
+            help: "Let the program go on.\nUsage: continue [N] [&]\nN: stop at this breakpoint only the Nth time.\n&: in the background; the prompt comes back at once, and what happens is shown above it.",
             action: running::continue_,
         },
         Entry {
@@ -82,6 +89,12 @@ pub static TOP: Table<Action> = Table {
             aliases: &[],
             help: "Define a name that begins the names of other commands.\nUsage: define-prefix NAME",
             action: user::define_prefix,
+        },
+        Entry {
+            name: "delay",
+            aliases: &[],
+            help: "In a probe's body: hold the thread that hit, and nobody else.\nUsage: delay TIME\nTIME has a unit: 5ms, 100us, 1s.",
+            action: returning::delay,
         },
         Entry {
             name: "delete",
@@ -152,7 +165,7 @@ pub static TOP: Table<Action> = Table {
         Entry {
             name: "help",
             aliases: &["h"],
-            help: "Tell about commands.\nUsage: help [COMMAND]",
+            help: "Tell about commands.\nUsage: help [COMMAND|TOPIC]\nWithout COMMAND: all of them, by topic.",
             action: help,
         },
         Entry {
@@ -191,6 +204,12 @@ pub static TOP: Table<Action> = Table {
             aliases: &[],
             help: "Give a convenience variable a value if it has none.\nUsage: init-if-undefined $VARIABLE = EXPRESSION",
             action: data::init_if_undefined,
+        },
+        Entry {
+            name: "interrupt",
+            aliases: &[],
+            help: "Stop the program that runs in the background.\nUsage: interrupt",
+            action: running::interrupt,
         },
         Entry {
             name: "kill",
@@ -247,9 +266,21 @@ pub static TOP: Table<Action> = Table {
             action: running::quit,
         },
         Entry {
+            name: "rbreak",
+            aliases: &["rb"],
+            help: "Set a breakpoint on each function that a regular expression matches.\nUsage: rbreak [LIB:]REGEX\nREGEX has grep's syntax and is looked for in the demangled names. `commands' that follows is for all of them.\nOne breakpoint on all of them together: break /REGEX/.",
+            action: rbreak::rbreak,
+        },
+        Entry {
+            name: "return",
+            aliases: &["ret"],
+            help: "Make the function return to its caller now.\nUsage: return [VALUE]\nAt the prompt where the return address is known: at a function's first instruction, behind its\nprologue, at its returns. In the body of a `trace' at a function's first instruction: the function\nis skipped.",
+            action: returning::return_,
+        },
+        Entry {
             name: "run",
             aliases: &["r"],
-            help: "Launch the program.\nUsage: run [ARGUMENTS]\nWithout ARGUMENTS: those of the last time, or of --args.",
+            help: "Launch the program.\nUsage: run [ARGUMENTS] [&]\n&: in the background.\nWithout ARGUMENTS: those of the last time, or of --args.",
             action: running::run,
         },
         Entry {
@@ -309,7 +340,7 @@ pub static TOP: Table<Action> = Table {
         Entry {
             name: "trace",
             aliases: &[],
-            help: "Show every hit of a function without stopping the program.\nUsage: trace LOCATION [if CONDITION] [{ COMMAND; ... }]\nWithout a body the arguments are shown.",
+            help: "Show every hit of a function without stopping the program.\nUsage: trace LOCATION [if CONDITION] [sample RATE] [{ COMMAND; ... }]\nWithout a body the arguments are shown. With a RATE, `sample 10%' or `sample 1/100', so many of\nthe hits are looked at, evenly spread; all are counted.\nLOCATION%return is every way out of the function.",
             action: breakpoints::trace,
         },
         Entry {
@@ -426,7 +457,7 @@ static MAINT_PRINT: Table<Action> = Table {
 };
 
 /// What stands behind `maintenance`.
-static MAINT: Table<Action> = Table {
+pub static MAINT: Table<Action> = Table {
     prefix: "maintenance ",
     taken: &[],
     entries: &[Entry {
@@ -452,9 +483,13 @@ fn help(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
     let (word, rest) = table::split(call.arguments);
     if word.is_empty() {
         let text = format!(
-            "List of commands:\n\n{}\nType \"help\" followed by command name for full documentation.\nCommand name abbreviations are allowed if unambiguous.\n",
-            TOP.list()
+            "{}Type \"help\" followed by command name for full documentation.\nCommand name abbreviations are allowed if unambiguous.\n",
+            super::help::by_topic()
         );
+        i.print(&text);
+        return Ok(());
+    }
+    if let Some(text) = super::help::topic(call.arguments) {
         i.print(&text);
         return Ok(());
     }

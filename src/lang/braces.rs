@@ -3,6 +3,7 @@
 //! `;` separates commands like a new line, outside quotes, parentheses and braces. A body is
 //! rewritten into gdb's lines (`if E`, …, `else`, …, `end`) and read by [`script`](super::script).
 
+use super::rate::Rate;
 use super::script::{MAX_DEPTH, Node, Position, Read, Reader, Resolver, ScriptError, split_word};
 
 /// A probe as it was written.
@@ -14,15 +15,45 @@ pub struct ProbeText {
     pub target: Option<String>,
     /// `if EXPR`.
     pub condition: Option<String>,
+    /// `sample RATE`.
+    pub sample: Option<Rate>,
     /// The commands in braces; `None` where there were no braces.
     pub body: Option<Vec<Node>>,
 }
 
 /// Whether `text` has more `{` than `}`, so that the next line belongs to it.
 pub fn is_open(text: &str) -> bool {
-    let mut scan = Scan::new(text);
+    let mut scan = Scan::behind_regex(text);
     scan.by_ref().for_each(drop);
     scan.open.contains(&'{')
+}
+
+/// Where the `/REGEX/` or `LIB:/REGEX/` ends that a location begins with; 0 where it begins with none.
+///
+/// The slash that ends it stands before a blank, a `{`, a `%` or the end: names hold few slashes, and
+/// bodies and conditions may hold many.
+pub fn regex_end(text: &str) -> usize {
+    let lead = text.len() - text.trim_start().len();
+    let rest = &text[lead..];
+    let word = rest.split(char::is_whitespace).next().unwrap_or_default();
+    let open = match word.find([':', '`']) {
+        _ if word.starts_with('/') && !is_path(word) => 0,
+        Some(colon) if word[colon + 1..].starts_with('/') => colon + 1,
+        _ => return 0,
+    };
+    let ends =
+        |behind: Option<char>| behind.is_none_or(|c| c.is_whitespace() || matches!(c, '{' | '%'));
+    rest.char_indices()
+        .skip_while(|(at, _)| *at < open + 2)
+        .find(|(at, c)| *c == '/' && ends(rest[at + 1..].chars().next()))
+        .map_or(0, |(at, _)| lead + at + 1)
+}
+
+/// `/lib/x.so:name`, and not `/a:b/`.
+fn is_path(word: &str) -> bool {
+    word.split_once(':')
+        .is_some_and(|(path, _)| path[1..].contains('/'))
+        || word.matches('/').count() > 2
 }
 
 /// Reads a probe. `at` is where `text` begins.
@@ -45,6 +76,7 @@ pub fn parse_probe(
             Some(parse_body(inner, &begins, resolver)?)
         }
     };
+    let (head, sample) = split_sample(head);
     let (head, condition) = split_at_keyword(head, "if");
     let (location, target) = split_at_keyword(head, "in");
     let location = location.trim();
@@ -56,8 +88,18 @@ pub fn parse_probe(
         location: location.into(),
         target: target.map(owned),
         condition: condition.map(owned),
+        sample,
         body,
     })
+}
+
+/// Splits off `sample RATE` at the end. Anything else of that name is the program's.
+fn split_sample(head: &str) -> (&str, Option<Rate>) {
+    let split = head.trim_end().rsplit_once(" sample ");
+    match split.and_then(|(head, rate)| Some((head, Rate::parse(rate)?))) {
+        Some((head, rate)) => (head, Some(rate)),
+        None => (head, None),
+    }
 }
 
 /// Reads the inside of a body's braces.
@@ -105,6 +147,14 @@ impl<'t> Scan<'t> {
             text,
             position: 0,
             open: Vec::new(),
+        }
+    }
+
+    /// The same behind the regular expression that a location begins with.
+    fn behind_regex(text: &'t str) -> Scan<'t> {
+        Scan {
+            position: regex_end(text),
+            ..Scan::new(text)
         }
     }
 
@@ -179,7 +229,7 @@ struct Group {
 fn top_groups(text: &str) -> Vec<Group> {
     let mut groups = Vec::new();
     let mut open = None;
-    for (offset, c, depth) in Scan::new(text) {
+    for (offset, c, depth) in Scan::behind_regex(text) {
         match c {
             '{' if depth == 0 => open = Some(offset),
             '}' if depth == 0 => {
@@ -204,19 +254,12 @@ fn body_group(text: &str) -> Option<usize> {
         .map(|group| group.start)
 }
 
-/// Splits at the first ` WORD ` that stands outside quotes and parentheses. A location that starts
-/// with `/` is a regular expression up to its next `/`.
+/// Splits at the first ` WORD ` that stands outside quotes and parentheses, and behind the regular
+/// expression that a location may be.
 fn split_at_keyword<'t>(text: &'t str, word: &str) -> (&'t str, Option<&'t str>) {
     let blank = |c: Option<char>| c.is_none_or(|c| c.is_whitespace());
-    let skip = match text.trim_start().strip_prefix('/') {
-        Some(rest) => rest
-            .find('/')
-            .map_or(0, |end| text.len() - rest.len() + end),
-        None => 0,
-    };
-    for (offset, _, depth) in Scan::new(text) {
+    for (offset, _, depth) in Scan::behind_regex(text) {
         if depth == 0
-            && offset >= skip
             && text[offset..].starts_with(word)
             && blank(text[..offset].chars().next_back())
             && text[offset + word.len()..].starts_with(|c: char| c.is_whitespace() || c == '(')
@@ -390,6 +433,24 @@ mod tests {
     }
 
     #[test]
+    fn a_rate_stands_behind_the_condition() {
+        let at = Position {
+            file: "t".into(),
+            line: 1,
+        };
+        let read = |text: &str| parse_probe(text, &at, &FullNames).expect("a probe");
+        let probe = read("f if $x > 3 sample 10% { print 1 }");
+        assert_eq!(probe.condition.as_deref(), Some("$x > 3"));
+        assert_eq!(probe.sample.map(|r| (r.of, r.all)), Some((10, 100)));
+        let probe = read("f sample 1/5");
+        assert_eq!((probe.location.as_str(), probe.body), ("f", None));
+        assert!(probe.sample.is_some());
+        let probe = read("f if sample == 3");
+        assert_eq!(probe.condition.as_deref(), Some("sample == 3"));
+        assert!(probe.sample.is_none());
+    }
+
+    #[test]
     fn a_probe_is_taken_apart() {
         let probe = |text: &str| parse_probe(text, &at(1), &FullNames).unwrap();
         let p = probe(r#"A::b(int) in client if {char}$rsi == '{' { x/s $rsi; printf "};{", 1; }"#);
@@ -431,6 +492,27 @@ mod tests {
                 message
             );
         }
+    }
+
+    #[test]
+    fn a_regular_expression_ends_where_it_ends() {
+        let probe = |text: &str| parse_probe(text, &at(1), &FullNames).unwrap();
+        let p = probe(r"/^ns::f{2}\(int\)$/ if $rdi / 2 { x/s $rsi }");
+        assert_eq!(p.location, r"/^ns::f{2}\(int\)$/");
+        assert_eq!(p.condition.as_deref(), Some("$rdi / 2"));
+        assert_eq!(p.body.map(|body| body.len()), Some(1));
+        for (text, location) in [
+            ("/a{/{ x/s 1 }", "/a{/"),
+            ("libx.so:/it's [{]/ if 1", "libx.so:/it's [{]/"),
+            ("/lib/x.so:/a b/ if 1", "/lib/x.so:/a b/"),
+            ("/lib/x.so:f if $rdi / 2 == 1", "/lib/x.so:f"),
+            ("/operator/=/ if 1", "/operator/=/"),
+        ] {
+            assert_eq!(probe(text).location, location, "{text}");
+        }
+        assert_eq!(regex_end("f if 1 / 2"), 0);
+        assert_eq!(regex_end("/a"), 0);
+        assert!(!is_open("/a{/"));
     }
 
     #[test]

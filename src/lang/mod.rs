@@ -39,6 +39,7 @@ mod convert;
 pub(crate) mod eval;
 mod float;
 pub(crate) mod format;
+pub(crate) mod functions;
 mod lexer;
 mod literal;
 #[cfg(test)]
@@ -48,6 +49,7 @@ mod operate;
 pub(crate) mod parse;
 mod parse_type;
 pub(crate) mod place;
+pub(crate) mod rate;
 pub(crate) mod registers;
 
 pub(crate) use eval::{evaluate, type_of};

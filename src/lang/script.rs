@@ -281,6 +281,11 @@ impl<'r> Reader<'r> {
         self.unfinished = None;
     }
 
+    /// The same with a line that goes on in the next one.
+    pub fn open(&self) -> usize {
+        self.stack.len() + usize::from(self.unfinished.is_some())
+    }
+
     /// The next line is the one at `at`.
     pub(super) fn go_to(&mut self, at: Position) {
         self.at = at;
@@ -336,7 +341,7 @@ impl<'r> Reader<'r> {
     }
 
     fn has_open_braces(&self, text: &str) -> bool {
-        matches!(self.resolver.resolve(text), Some(("trace", _))) && braces::is_open(text)
+        matches!(self.resolver.resolve(text), Some(("trace", rest)) if braces::is_open(rest))
     }
 
     fn whole_line(&mut self, line: Line) -> Result<Read, ScriptError> {

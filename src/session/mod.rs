@@ -2,9 +2,10 @@
 //!
 //! The commands above it ask for changes and for the next thing that happens ([`Session::wait`]);
 //! the engine below it knows sites and threads only. A *probe* is what the user asked for
-//! ([`breakpoint`]); where it is and what each *site* runs is made from it before a target goes on
-//! ([`sites`]).
+//! ([`breakpoint`]); where it is ([`sites`]) and what each *site* runs is made from it before a target
+//! goes on ([`arming`]).
 
+pub(crate) mod arming;
 pub(crate) mod breakpoint;
 pub(crate) mod events;
 pub(crate) mod images;
@@ -125,6 +126,8 @@ pub struct Session {
     pub stdout_to_stderr: bool,
     /// The targets are meant to run: nothing is presented at the moment.
     pub running: bool,
+    /// They run while a person types commands.
+    pub background: bool,
     /// Probes, modules or types changed since the sites were made.
     pub stale: bool,
     /// What `x` goes on with.
@@ -137,6 +140,8 @@ pub struct Session {
     pub displays: bool,
     /// The text of the stop that is to be presented.
     pub announced: Option<Announced>,
+    /// What the last arming did.
+    pub arming: arming::Arming,
     keeper: Option<Keeper>,
     /// When text was made visible last.
     flushed: Instant,
@@ -165,8 +170,10 @@ impl Session {
             sinks: None,
             read_only: false,
             flushed: Instant::now(),
+            arming: arming::Arming::default(),
             stdout_to_stderr: false,
             running: false,
+            background: false,
             stale: false,
             examine: ExamineState::default(),
             limit: None,
@@ -190,7 +197,7 @@ impl Session {
     }
 
     /// The same, now and then.
-    fn flush_in_time(&mut self) {
+    pub fn flush_in_time(&mut self) {
         if self.flushed.elapsed() > FLUSH {
             self.flush();
         }
@@ -217,6 +224,9 @@ impl Session {
     /// Makes every thread stand, if there is a process that runs.
     pub fn need_stand(&mut self) -> Result<(), Error> {
         match self.target() {
+            Some(target) if !target.stopped && self.background => {
+                Err(Error::new("Selected thread is running."))
+            }
             Some(target) if !target.stopped && !self.running => self.stand(self.current),
             _ => Ok(()),
         }
@@ -234,7 +244,9 @@ impl Session {
     fn take_target(&mut self, index: usize) -> Target {
         self.current = 0;
         let target = self.targets.remove(index);
-        if !self.targets.is_empty() {
+        if self.targets.is_empty() {
+            self.background = false;
+        } else {
             self.relocate();
         }
         target
@@ -294,6 +306,7 @@ impl Session {
             None => here.and_then(|pc| self.place_at(self.current, pc, None).reading()),
         };
         let returns = tid.map_or_else(Vec::new, |tid| self.returns_at(tid));
+        let site = tid.and_then(|tid| self.site_at(tid));
         let (source, names): (_, &dyn view::Names) =
             match (self.targets.get(self.current), &self.program) {
                 (Some(target), _) => (
@@ -314,6 +327,8 @@ impl Session {
             keeper: self.keeper.as_mut().map(RefCell::new),
             registers: registers.as_deref().copied(),
             returns,
+            site,
+            comm: None,
             read_only: self.read_only,
             warnings: RefCell::default(),
             reading,

@@ -6,6 +6,8 @@
 use std::fs::File;
 use std::io::{self, Write};
 
+use crate::repl::Screen;
+
 /// The two streams.
 pub struct Output {
     out: Box<dyn Write>,
@@ -13,6 +15,9 @@ pub struct Output {
     closed: bool,
     /// What is printed is kept instead.
     kept: Option<Vec<u8>>,
+    /// A line is being typed: text goes above it, by whole lines.
+    screen: Option<Screen>,
+    partial: Vec<u8>,
     log: Option<Log>,
 }
 
@@ -53,6 +58,8 @@ impl Output {
             closed: false,
             kept: None,
             log: None,
+            screen: None,
+            partial: Vec::new(),
         }
     }
 
@@ -75,8 +82,12 @@ impl Output {
             kept.extend_from_slice(bytes);
             return;
         }
-        let only = self.log.as_mut().is_some_and(|log| log.take(bytes));
-        if !only && !self.closed && self.out.write_all(bytes).is_err() {
+        if self.log.as_mut().is_some_and(|log| log.take(bytes)) {
+            return;
+        }
+        if self.screen.is_some() {
+            self.partial.extend_from_slice(bytes);
+        } else if !self.closed && self.out.write_all(bytes).is_err() {
             self.closed = true;
         }
     }
@@ -96,8 +107,30 @@ impl Output {
         self.kept.take().unwrap_or_default()
     }
 
+    /// While a line is typed text goes above it; `None`: as usual again.
+    pub fn set_screen(&mut self, screen: Option<Screen>) {
+        self.flush();
+        if let (Some(before), None) = (&self.screen, &screen) {
+            before.drain();
+        }
+        self.screen = screen;
+        if self.screen.is_none() {
+            let rest = std::mem::take(&mut self.partial);
+            self.print_bytes(&rest);
+            self.flush();
+        }
+    }
+
     /// Makes visible what was printed.
     pub fn flush(&mut self) {
+        if let Some(screen) = &self.screen {
+            let whole = self.partial.iter().rposition(|byte| *byte == b'\n');
+            if let Some(at) = whole {
+                let lines: Vec<u8> = self.partial.drain(..=at).collect();
+                screen.show(String::from_utf8_lossy(&lines).into_owned());
+            }
+            return;
+        }
         if !self.closed && self.out.flush().is_err() {
             self.closed = true;
         }
@@ -107,14 +140,16 @@ impl Output {
     pub fn complain(&mut self, text: &str) {
         self.flush();
         let line = format!("{text}\n");
-        let only = self
-            .log
-            .as_mut()
-            .is_some_and(|log| log.take(line.as_bytes()));
-        if !only {
-            // Nobody is left to be told.
-            let _ = self.err.write_all(line.as_bytes());
+        let log = self.log.as_mut();
+        if log.is_some_and(|log| log.take(line.as_bytes())) {
+            return;
         }
+        if let Some(screen) = &self.screen {
+            screen.show(line);
+            return;
+        }
+        // Nobody is left to be told.
+        let _ = self.err.write_all(line.as_bytes());
     }
 
     /// Whether the reader of standard output has gone.

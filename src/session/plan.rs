@@ -10,6 +10,7 @@ use super::view::{self, Names, View};
 use super::{named, returns};
 use crate::engine::protocol::Then;
 use crate::error::{Error, fail};
+use crate::lang::rate::Rate;
 use crate::lang::scope::{Unavailable, WayOut};
 use crate::lang::script::{Node, Position, Resolver};
 use crate::lang::statement::{Command, Statement};
@@ -174,6 +175,7 @@ struct Place<'a> {
     /// A way out of a function.
     out: Option<&'a returns::WayOut>,
     strict: bool,
+    sample: Option<Rate>,
     always_continues: bool,
     /// Why every hit goes through the front.
     attended: Option<&'static str>,
@@ -270,6 +272,7 @@ fn make_at(
         body,
         continues,
         entry: place.entry,
+        sample: place.sample,
         out,
     };
     let mut asks = None;
@@ -377,6 +380,18 @@ impl Session {
         plan
     }
 
+    /// Whether a function begins at an address of a target: where its arguments are valid.
+    pub(super) fn is_entry(&self, index: usize, address: u64) -> bool {
+        let images = match self.targets.get(index) {
+            Some(target) => Some(&target.images),
+            None => self.program.as_ref(),
+        };
+        images.is_some_and(|images| {
+            let symbol = images.symbol_at(address);
+            symbol.is_none_or(|(_, offset)| offset == 0)
+        })
+    }
+
     /// `counters` stands for the keeper's where there is none.
     fn plan_over(
         &mut self,
@@ -386,25 +401,21 @@ impl Session {
         counters: Option<&Counters>,
         variables: &mut Variables,
     ) -> Plan {
-        let images = match self.targets.get(index) {
-            Some(target) => Some(&target.images),
-            None => self.program.as_ref(),
-        };
-        let entry = images.is_some_and(|images| {
-            let symbol = images.symbol_at(location.address);
-            symbol.is_none_or(|(_, offset)| offset == 0)
-        });
         let place = Place {
-            entry,
+            entry: self.is_entry(index, location.address),
             out: location.out.as_ref(),
             strict: self.settings.strict,
+            sample: probe.sample,
             always_continues: probe.origin != Origin::Break,
             attended: self.attended(probe),
             doubt_stops: probe.origin == Origin::Break && !self.show.never_stops(),
         };
         let names = self.names.clone();
+        let named_by = Session::named_by(probe, location.address);
+        let site = Some((named_by, probe.spec.clone()));
         let known = named::Place::of(location);
         let mut decide = |view: &mut View<'_>| {
+            view.site = site.clone();
             let parsed = parse(probe, &*names, view, known.clone());
             let keeper = view.keeper.as_ref().map(RefCell::borrow);
             let own = keeper.as_ref().map(|keeper| keeper.counters());

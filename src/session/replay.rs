@@ -8,7 +8,7 @@ use super::Session;
 use super::breakpoint::{Disposition, Origin};
 use super::messages::Known;
 use super::plan::{PIECES, Plan, Returns};
-use super::view::{Names, Snapshot, Source, View};
+use super::view::{Snapshot, Source, View};
 use crate::arch::{self, ExitKind, Registers};
 use crate::engine::protocol::Tid;
 use crate::lang::statement::{Command, Context, Flow, run_body};
@@ -246,9 +246,14 @@ impl Session {
             };
             return (out, Some(fault));
         }
-        let Some(target) = self.targets.get(index) else {
+        if index >= self.targets.len() {
             return (out, None);
-        };
+        }
+        let comm = self.comm(index, Tid(record.header.tid));
+        let probe = self.probes.at_place(record.header.probe);
+        let pc = record.header.registers.pc();
+        let site = probe.map(|probe| (Session::named_by(probe, pc), probe.spec.clone()));
+        let target = &self.targets[index];
         let snapshot = Snapshot::new(record, &self.variables);
         let mut view = View {
             source: Source::Record(snapshot),
@@ -257,6 +262,8 @@ impl Session {
             keeper: self.keeper.as_mut().map(RefCell::new),
             registers: Some(record.header.registers),
             returns: vec![(record.header.probe, returns)],
+            site,
+            comm: Some(comm),
             read_only: self.read_only,
             warnings: RefCell::default(),
             reading: None,
@@ -305,14 +312,7 @@ impl Session {
             .and_then(|probe| Session::out_at(probe, site));
         let function = match &way_out {
             Some(out) => out.function.name.clone(),
-            None => self.targets[index]
-                .images
-                .symbol_at(site)
-                .map(|(name, offset)| match offset {
-                    0 => name,
-                    _ => format!("{name}+{offset}"),
-                })
-                .unwrap_or_default(),
+            None => self.targets[index].images.place_name(site),
         };
         let retval = way_out.map(|out| {
             let value = header.registers.get(arch::RETURN_VALUE);
@@ -398,16 +398,18 @@ impl Session {
                 let place = counters.probe(probe.place);
                 let hits = place.hits.load(Ordering::Relaxed);
                 let drops = place.drops.load(Ordering::Relaxed);
+                let skipped = place.skipped.load(Ordering::Relaxed);
                 let cost = place.cost_ns.load(Ordering::Relaxed);
                 let records = match &self.sinks {
                     Some(sinks) => sinks.records(probe.number),
-                    None => hits.saturating_sub(drops),
+                    None => hits.saturating_sub(drops).saturating_sub(skipped),
                 };
                 ProbeSummary {
                     probe: probe.number,
                     location: probe.spec.clone(),
                     hits,
                     records,
+                    skipped: probe.sample.is_some().then_some(skipped),
                     drops,
                     faults: place.faults.load(Ordering::Relaxed),
                     ns_per_hit: cost.checked_div(hits),
@@ -484,6 +486,9 @@ pub fn summary_lines(summary: &Summary) -> Vec<String> {
                 ", {} dropped (the reader was too slow)",
                 probe.drops
             ));
+        }
+        if let Some(skipped) = probe.skipped {
+            line.push_str(&format!(", {skipped} left out (sample)"));
         }
         if probe.faults > 0 {
             line.push_str(&format!(", {} faults", probe.faults));

@@ -4,8 +4,10 @@
 //! to places with [`Modules::resolve`], addresses to names with [`Modules::symbol_at`].
 
 mod auxv;
+pub(crate) mod catalog;
 mod demangle;
 mod elf;
+mod frames;
 mod ifunc;
 pub(crate) mod listing;
 mod load;
@@ -32,7 +34,7 @@ pub use location::{Location, split_module};
 pub use maps::{Backing, parse as parse_maps};
 pub use modules::{Loaded, Modules};
 pub use nearest::functions as nearest_functions;
-pub use pattern::Pattern;
+pub use pattern::{Pattern, basic_regex};
 pub use place::{Named, Place, ResolveError};
 pub use resolve::is_library;
 pub use table::SymbolKind;

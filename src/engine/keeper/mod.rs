@@ -5,6 +5,7 @@
 
 mod children;
 mod crash;
+mod delay;
 mod doorbell;
 mod entries;
 mod follow;
@@ -22,6 +23,7 @@ mod stop;
 pub(super) mod sys;
 mod target;
 mod thread;
+mod timer;
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -131,7 +133,7 @@ fn settle() -> Inheritance {
 /// One tracing thread, from the control thread's side.
 struct Tracer {
     orders: Sender<Order>,
-    bell: Bell,
+    bell: Arc<Bell>,
     thread: JoinHandle<()>,
 }
 
@@ -229,7 +231,9 @@ impl Control {
             .ok_or(Failure::Malformed)?;
         let (read, bell) = doorbell::pipe().map_err(fork)?;
         let (orders, inbox) = channel();
+        let bell = Arc::new(bell);
         let parts = Parts {
+            bell: bell.clone(),
             id,
             front: self.front.clone(),
             counters: self.counters.clone(),

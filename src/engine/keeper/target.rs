@@ -10,7 +10,7 @@ use std::sync::mpsc::Receiver;
 
 use super::Front;
 use super::crash::{CrashPoint, Point};
-use super::doorbell::Doorbell;
+use super::doorbell::{Bell, Doorbell};
 use super::entries::Entries;
 use super::follow::Follow;
 use super::hit::HitSpace;
@@ -21,6 +21,7 @@ use super::slots::SlotPages;
 use super::stop::{Stop, Stopped};
 use super::sys::{self, Status};
 use super::thread::{Held, State, Thread};
+use super::timer::Timer;
 use crate::arch::{INT3, Position, Register, Registers};
 use crate::engine::protocol::{
     AddressSpaceId, Answer, Call, Event, Failure, Reason, Request, SignalPolicy, TargetId, Tid,
@@ -60,6 +61,8 @@ pub struct Target {
     /// puts it back.
     pub(super) trap_action: Option<TrapAction>,
     pub(super) work: HitSpace,
+    /// For threads that are held for a time.
+    pub(super) timer: Timer,
     /// Calls that are under way, for `$_entry`.
     pub(super) entries: Entries,
     pub(super) follow: Follow,
@@ -85,6 +88,8 @@ pub struct Parts {
     pub counters: Arc<Counters>,
     /// Where records go.
     pub ring: Ring,
+    /// Wakes the tracing thread.
+    pub bell: Arc<Bell>,
     /// What signals do.
     pub signals: SignalPolicy,
 }
@@ -110,6 +115,7 @@ impl Target {
             signals: parts.signals,
             trap_action: None,
             work: HitSpace::default(),
+            timer: Timer::new(parts.bell),
             entries: Entries::default(),
             follow: Follow::default(),
             crash: CrashPoint::from_environment(),
@@ -159,6 +165,7 @@ impl Target {
                 Ok(Some((pid, _))) if pid == doorbell.pid() => {
                     doorbell.answer();
                     self.serve_all(orders, &mut waiting);
+                    self.end_delays();
                 }
                 Ok(Some((tid, status))) => self.happened(tid, Stop::new(tid, status)),
                 Ok(None) => {}
@@ -250,6 +257,7 @@ impl Target {
             watched = thread.awaits_return();
         }
         let _ = match watched {
+            _ if signal == libc::SIGTRAP => return self.go_with_trap(stopped),
             true => stopped.resume_to_syscall(signal),
             false => stopped.resume(signal),
         };
