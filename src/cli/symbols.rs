@@ -16,7 +16,7 @@ use crate::session::images::Images;
 use crate::session::output::Output;
 use crate::session::{process, search};
 use crate::symbols::listing::{self, Probed, Row};
-use crate::symbols::{Loaded, Modules, Pattern, nearest_functions, split_module};
+use crate::symbols::{DebugDirectories, Loaded, Modules, Pattern, nearest_functions, split_module};
 
 /// Lists the functions of a program, library or process that can be probed.
 ///
@@ -26,7 +26,7 @@ use crate::symbols::{Loaded, Modules, Pattern, nearest_functions, split_module};
 #[command(
     name = "trapline symbols",
     no_binary_name = true,
-    override_usage = "trapline symbols [--json] FILE [PATTERN]\n       trapline symbols [--json] -p TARGET [[LIB:]PATTERN]"
+    override_usage = "trapline symbols [OPTIONS] FILE [PATTERN]\n       trapline symbols [OPTIONS] -p TARGET [[LIB:]PATTERN]"
 )]
 pub struct Options {
     /// A running process: its id, its program's name, or /REGEX/ on its command line.
@@ -36,6 +36,10 @@ pub struct Options {
     /// One JSON object a line, as schema/symbols-v1.json says.
     #[arg(long)]
     pub json: bool,
+
+    /// Where separate debug files are looked for, with colons between; without it /usr/lib/debug.
+    #[arg(long, value_name = "DIR[:DIR]")]
+    pub debug_file_directory: Option<String>,
 
     /// Without -p the file; then what the names must contain, or /REGEX/ for the demangled names.
     /// With -p, LIB: in front keeps to one library.
@@ -64,9 +68,11 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Result<u8, Error> 
         text => Pattern::parse(text)
             .map_err(|error| Error::usage(format!("trapline symbols: {text}: {error}")))?,
     };
+    let debug = options.debug_file_directory.as_deref();
+    let debug = debug.map_or_else(DebugDirectories::default, DebugDirectories::new);
     let images = match (&options.target, &file) {
-        (Some(target), _) => of_process(search::find(target)?)?,
-        (None, Some(file)) => Images::of_file(file)?,
+        (Some(target), _) => of_process(search::find(target)?, &debug)?,
+        (None, Some(file)) => Images::of_file(file, &debug)?,
         (None, None) => return usage("no file: give one, or a running process with -p TARGET"),
     };
     let modules = &images.modules;
@@ -114,14 +120,14 @@ fn operands(options: &Options) -> Result<(Option<PathBuf>, Option<String>), Erro
 }
 
 /// The modules of a process that is only looked at.
-pub(super) fn of_process(pid: i32) -> Result<Images, Error> {
+pub(super) fn of_process(pid: i32, debug: &DebugDirectories) -> Result<Images, Error> {
     process::check(pid)?;
     let memory = File::open(format!("/proc/{pid}/mem")).ok();
     let read = |address: u64, buffer: &mut [u8]| {
         let file = memory.as_ref();
         file.is_some_and(|file| file.read_exact_at(buffer, address).is_ok())
     };
-    Images::of_process(pid, &read, None)
+    Images::of_process(pid, &read, None, debug)
 }
 
 /// Prints all rows, in the order of addresses, then says how many there were.
@@ -136,6 +142,9 @@ fn report(
         printer
             .output
             .complain(&format!("warning: {}", unreadable.error));
+    }
+    for line in modules.warnings() {
+        printer.output.complain(&format!("warning: {line}"));
     }
     let mut order: Vec<&Loaded> = among.iter().map(|&at| &modules.loaded()[at]).collect();
     if printer.live {

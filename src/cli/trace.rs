@@ -180,7 +180,10 @@ fn list_probes(options: &Options) -> Result<u8, Error> {
     match (options.targets.as_slice(), options.command.first()) {
         ([], None) => {}
         ([target], None) => {
-            session.program = Some(super::symbols::of_process(search::find(target)?)?);
+            session.program = Some(super::symbols::of_process(
+                search::find(target)?,
+                &session.settings.debug_directories,
+            )?);
         }
         ([], Some(program)) => {
             let path = super::prompt::program_path(program)?;

@@ -237,14 +237,17 @@ pub fn load(i: &mut Interpreter, path: &Path, tell: bool) -> Result<(), Error> {
     i.session.load(path)?;
     if tell {
         i.print(&format!("Reading symbols from {}...\n", path.display()));
-        let debug = i.session.program.as_ref().is_some_and(|images| {
-            let main = images.modules.loaded().first();
-            main.is_some_and(|l| l.module.has_debug_info())
-        });
+        let images = i.session.program.as_ref();
+        let main = images.and_then(|images| images.modules.loaded().first());
+        let separate = main.and_then(|main| main.module.debug_file().map(Path::to_path_buf));
+        let debug = main.is_some_and(|main| main.module.has_debug_info());
+        if let Some(file) = &separate {
+            i.print(&format!("Reading symbols from {}...\n", file.display()));
+        }
         if !debug {
             i.print(&format!(
                 "(No debugging symbols found in {})\n",
-                path.display()
+                separate.as_deref().unwrap_or(path).display()
             ));
         }
     }

@@ -2,10 +2,9 @@
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
 
 use super::{Check, State};
-use crate::symbols::{Loaded, Modules, parse_maps};
+use crate::symbols::{DebugDirectories, Loaded, Modules, parse_maps};
 
 const AREA: &str = "target";
 
@@ -28,9 +27,15 @@ pub fn examine(pid: i32, checks: &mut Vec<Check>) {
             .as_ref()
             .is_ok_and(|memory| memory.read_exact_at(buffer, address).is_ok())
     };
-    let modules = Modules::of_process(pid, &maps, &read, &Modules::default());
+    let modules = Modules::of_process(
+        pid,
+        &maps,
+        &read,
+        &Modules::default(),
+        &DebugDirectories::default(),
+    );
     checks.push(found(&modules));
-    checks.push(names(&modules, pid));
+    checks.push(names(&modules));
 }
 
 fn found(modules: &Modules) -> Check {
@@ -82,24 +87,26 @@ enum Source {
     Exports,
 }
 
-fn names(modules: &Modules, pid: i32) -> Check {
+fn names(modules: &Modules) -> Check {
     let mut debug = 0;
     let mut table = 0;
     let mut poor = Vec::new();
-    let mut separate = Vec::new();
+    let mut separate = 0;
     for loaded in modules.loaded() {
-        let file = separate_file(loaded, pid);
-        match source(loaded, file.is_some()) {
+        match source(loaded) {
             Source::Debug => debug += 1,
             Source::Table => table += 1,
             Source::Exports => poor.push(loaded.name()),
         }
-        separate.extend(file);
+        separate += usize::from(loaded.module.debug_file().is_some());
     }
     let mut seen =
         format!("{debug} modules with debug information, {table} with a symbol table only");
-    if !separate.is_empty() {
-        seen.push_str(&format!(", {} separate debug files found", separate.len()));
+    if separate != 0 {
+        seen.push_str(&format!(", {separate} separate debug files found"));
+    }
+    for line in modules.warnings() {
+        seen.push_str(&format!("; {line}"));
     }
     poor.retain(|name| name != "[vdso]");
     if poor.is_empty() {
@@ -115,45 +122,19 @@ fn names(modules: &Modules, pid: i32) -> Check {
     .cure("install their debug packages (by build id under /usr/lib/debug), or use LIB+0xOFFSET")
 }
 
-fn source(loaded: &Loaded, separate: bool) -> Source {
-    if separate || loaded.module.has_debug_info() {
+fn source(loaded: &Loaded) -> Source {
+    if loaded.module.has_debug_info() {
         Source::Debug
-    } else if loaded.module.elf().section(".symtab").is_some() {
+    } else if loaded.module.has_names() {
         Source::Table
     } else {
         Source::Exports
     }
 }
 
-/// The module's separate debug file, by its build id, in the process's root or in ours.
-fn separate_file(loaded: &Loaded, pid: i32) -> Option<PathBuf> {
-    let relative = by_build_id(loaded.module.elf().build_id.as_deref()?)?;
-    let roots = [PathBuf::from(format!("/proc/{pid}/root")), "/".into()];
-    roots
-        .iter()
-        .map(|root| root.join(&relative))
-        .find(|path| path.is_file())
-}
-
-fn by_build_id(id: &[u8]) -> Option<PathBuf> {
-    let (first, rest) = id.split_first().filter(|(_, rest)| !rest.is_empty())?;
-    let rest: String = rest.iter().map(|byte| format!("{byte:02x}")).collect();
-    Some(Path::new("usr/lib/debug/.build-id").join(format!("{first:02x}/{rest}.debug")))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_build_id_is_a_path() {
-        assert_eq!(
-            by_build_id(&[0xab, 1, 0x2f]).unwrap(),
-            Path::new("usr/lib/debug/.build-id/ab/012f.debug")
-        );
-        assert_eq!(by_build_id(&[1]), None);
-        assert_eq!(by_build_id(&[]), None);
-    }
 
     #[test]
     fn our_own_modules_are_found() {

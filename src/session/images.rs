@@ -10,7 +10,7 @@ use crate::arch::{self, FileAddress, LoadBias};
 use crate::error::{Error, fail};
 use crate::lang;
 use crate::symbols::{
-    Loaded, Location, Modules, Named, Place, ResolveError, SymbolKind, parse_maps,
+    DebugDirectories, Loaded, Location, Modules, Named, Place, ResolveError, SymbolKind, parse_maps,
 };
 
 /// Why a probe has no place.
@@ -55,8 +55,8 @@ pub struct NoImages;
 
 impl Images {
     /// The program's file, before there is a process.
-    pub fn of_file(path: &Path) -> Result<Images, Error> {
-        let modules = Modules::from_program(path).map_err(|e| file_error(path, &e.cause))?;
+    pub fn of_file(path: &Path, debug: &DebugDirectories) -> Result<Images, Error> {
+        let modules = Modules::from_program(path, debug).map_err(|e| file_error(path, &e.cause))?;
         let program = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
         Ok(Images {
             modules,
@@ -70,12 +70,14 @@ impl Images {
         pid: i32,
         read: &dyn Fn(u64, &mut [u8]) -> bool,
         before: Option<&Images>,
+        debug: &DebugDirectories,
     ) -> Result<Images, Error> {
         let text = fs::read(format!("/proc/{pid}/maps"))
             .map_err(|e| Error::new(format!("Cannot read the mappings of process {pid}: {e}.")))?;
         let maps = parse_maps(&text);
         let none = Modules::default();
-        let modules = Modules::of_process(pid, &maps, read, before.map_or(&none, |b| &b.modules));
+        let before_modules = before.map_or(&none, |b| &b.modules);
+        let modules = Modules::of_process(pid, &maps, read, before_modules, debug);
         let program = super::process::executable(pid)
             .or_else(|| before.map(|b| b.program.clone()))
             .unwrap_or_default();
@@ -275,8 +277,11 @@ impl Images {
             0 => String::new(),
             n => format!(" + {n}"),
         };
+        // gdb names the file where there are several, and a debug file is one.
         let of = if running {
             format!(" of {}", loaded.path.display())
+        } else if loaded.module.debug_file().is_some() {
+            format!(" of {}", absolute(&loaded.path).display())
         } else {
             String::new()
         };

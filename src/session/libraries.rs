@@ -5,7 +5,7 @@
 //! until the probes are in place, which is before a new library's constructors run. While the
 //! linker is only about to change something, the site's program lets the thread by.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::ffi::OsStringExt;
@@ -247,7 +247,8 @@ impl Session {
             Some(&target.images)
         };
         let read = |address: u64, buf: &mut [u8]| keeper.read(id, address, buf).is_ok();
-        let mut images = Images::of_process(target.shown_by(), &read, before)?;
+        let debug = &self.settings.debug_directories;
+        let mut images = Images::of_process(target.shown_by(), &read, before, debug)?;
         if images.modules.loaded().is_empty() {
             // Every thread has ended: nothing can be said of it any more.
             return Ok(());
@@ -264,6 +265,14 @@ impl Session {
             if !known.contains(unreadable) {
                 self.output
                     .complain(&format!("warning: {}", unreadable.error));
+            }
+        }
+        let told = self.targets.iter().map(|target| &target.images);
+        let told = told.chain(&self.program);
+        let told: HashSet<&String> = told.flat_map(|told| told.modules.warnings()).collect();
+        for line in images.modules.warnings() {
+            if !told.contains(line) {
+                self.output.complain(&format!("warning: {line}"));
             }
         }
         self.targets[index].images = images;

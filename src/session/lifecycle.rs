@@ -15,7 +15,11 @@ use crate::error::{Error, fail};
 impl Session {
     /// Loads the symbols of a program that does not run yet.
     pub fn load(&mut self, path: &Path) -> Result<(), Error> {
-        self.program = Some(Images::of_file(path)?);
+        let images = Images::of_file(path, &self.settings.debug_directories)?;
+        for line in images.modules.warnings() {
+            self.output.complain(&format!("warning: {line}"));
+        }
+        self.program = Some(images);
         if self.targets.is_empty() {
             self.relocate();
         }
@@ -187,7 +191,7 @@ impl Session {
         self.read_modules(index)?;
         if self.program.is_none() && index == 0 {
             let path = self.targets[0].program.clone();
-            self.program = Images::of_file(&path).ok();
+            self.program = Images::of_file(&path, &self.settings.debug_directories).ok();
         }
         self.watch_libraries(index)?;
         self.relocate();

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::symbols::DebugDirectories;
+
 /// The settings that gdb scripts change.
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -31,6 +33,8 @@ pub struct Settings {
     pub cwd: Option<String>,
     /// The front's own working directory was changed.
     pub moved: bool,
+    /// Where the debug files of what is loaded from now on are looked for.
+    pub debug_directories: DebugDirectories,
     /// What was set of the settings that are only remembered.
     pub known: BTreeMap<&'static str, String>,
 }
@@ -51,6 +55,7 @@ impl Default for Settings {
             environment: BTreeMap::new(),
             cwd: None,
             moved: false,
+            debug_directories: DebugDirectories::default(),
             known: BTreeMap::new(),
         }
     }

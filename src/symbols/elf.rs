@@ -5,7 +5,7 @@
 //! against the length of the file before memory is taken for it.
 
 use std::fs::{File, OpenOptions};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -88,6 +88,14 @@ impl Image {
             ));
         }
         Ok(Image::File(Arc::new(file), data.len()))
+    }
+
+    /// Device and inode of a file.
+    pub fn identity(&self) -> Option<(u64, u64)> {
+        match self {
+            Image::File(file, _) => file.metadata().ok().map(|data| (data.dev(), data.ino())),
+            Image::Memory(_) => None,
+        }
     }
 
     /// The length in bytes.
@@ -219,7 +227,28 @@ impl Elf {
     pub fn parse(image: &Image) -> Result<Elf, ElfError> {
         let header = read_header(image)?;
         let section_zero = read_section_zero(image, &header)?;
-        let mut elf = Elf {
+        let mut elf = Elf::empty(&header);
+        elf.read_segments(image, &header, section_zero.as_ref())?;
+        elf.read_sections(image, &header, section_zero.as_ref())?;
+        if elf.build_id.is_none() {
+            elf.build_id = elf.build_id_of_section(image);
+        }
+        Ok(elf)
+    }
+
+    /// Reads the sections of a separate debug file. Its program headers are those of the file that it was
+    /// split from, and what they point to is not there.
+    pub fn of_debug_file(image: &Image) -> Result<Elf, ElfError> {
+        let header = read_header(image)?;
+        let section_zero = read_section_zero(image, &header)?;
+        let mut elf = Elf::empty(&header);
+        elf.read_sections(image, &header, section_zero.as_ref())?;
+        elf.build_id = elf.build_id_of_section(image);
+        Ok(elf)
+    }
+
+    fn empty(header: &FileHeader64<LE>) -> Elf {
+        Elf {
             relocatable: header.e_type.get(LE) == elf::ET_DYN,
             segments: Vec::new(),
             sections: Vec::new(),
@@ -227,21 +256,22 @@ impl Elf {
             build_id: None,
             dynamic: None,
             frame_header: None,
-        };
-        elf.read_segments(image, &header, section_zero.as_ref())?;
-        elf.read_sections(image, &header, section_zero.as_ref())?;
-        if elf.build_id.is_none() {
-            elf.build_id = elf
-                .section(".note.gnu.build-id")
-                .filter(|section| section.size <= SMALL_LIMIT)
-                .and_then(|section| {
-                    image
-                        .read(section.offset, section.size, "the build id")
-                        .ok()
-                })
-                .and_then(|notes| find_build_id(&notes));
         }
-        Ok(elf)
+    }
+
+    fn build_id_of_section(&self, image: &Image) -> Option<Vec<u8>> {
+        let section = self.section(".note.gnu.build-id")?;
+        if section.size > SMALL_LIMIT || section.kind == elf::SHT_NOBITS.0 {
+            return None;
+        }
+        let notes = image.read(section.offset, section.size, "the build id");
+        find_build_id(&notes.ok()?)
+    }
+
+    /// Whether the file has a `.symtab`.
+    pub fn has_symbols(&self) -> bool {
+        let mut sections = self.sections.iter();
+        sections.any(|section| section.kind == elf::SHT_SYMTAB.0)
     }
 
     /// The first section of that name.

@@ -6,7 +6,7 @@ use object::LittleEndian as LE;
 use object::elf::{self, Rela64, Sym64};
 
 use super::elf::{Elf, ElfError, Image, Section, dynamic_entries, pod_slice};
-use super::table::{Binding, NAME_LIMIT, Origin, Symbol, SymbolKind, SymbolTable};
+use super::table::{Binding, NAME_LIMIT, Origin, Symbol, SymbolKind, SymbolTable, unversioned};
 
 const SHT_SYMTAB: u32 = 2;
 pub(super) const SHT_RELA: u32 = 4;
@@ -28,18 +28,21 @@ const SHN_XINDEX: u16 = 0xffff;
 const HIDDEN: u16 = 0x8000;
 
 /// A table of symbols with its strings and versions, still as bytes.
-struct RawTable {
+#[derive(Debug)]
+pub(super) struct RawTable {
     symbols: Vec<u8>,
     strings: Vec<u8>,
     /// `.gnu.version`, two bytes a symbol; empty where there is none.
     versions: Vec<u8>,
     origin: Origin,
+    /// In a separate debug file: the module's section for each of that file's.
+    pub(super) sections: Option<Vec<Option<u16>>>,
 }
 
 /// Reads all symbols of the file.
 pub fn load(image: &Image, elf: &Elf) -> Result<SymbolTable, ElfError> {
     let mut table = SymbolTable::default();
-    if let Some(raw) = read_table(image, elf, SHT_SYMTAB, Origin::Static)? {
+    if let Some(raw) = read_static(image, elf)? {
         append(&mut table, elf, raw, &HashMap::new());
     }
     let dynamic = match read_table(image, elf, SHT_DYNSYM, Origin::Dynamic)? {
@@ -54,6 +57,19 @@ pub fn load(image: &Image, elf: &Elf) -> Result<SymbolTable, ElfError> {
     super::plt::name_stubs(image, elf, &mut table);
     table.symbols.shrink_to_fit();
     Ok(table)
+}
+
+/// The `.symtab` of a file.
+pub(super) fn read_static(image: &Image, elf: &Elf) -> Result<Option<RawTable>, ElfError> {
+    read_table(image, elf, SHT_SYMTAB, Origin::Static)
+}
+
+/// Adds the symbols of a separate debug file; those that the module exports are there already.
+pub(super) fn add_separate(table: &mut SymbolTable, elf: &Elf, raw: RawTable) {
+    append(table, elf, raw, &HashMap::new());
+    table.names.push(0);
+    table.symbols.shrink_to_fit();
+    table.separate = true;
 }
 
 pub(super) fn read_section(
@@ -100,6 +116,7 @@ fn read_table(
         strings,
         versions,
         origin,
+        sections: None,
     }))
 }
 
@@ -140,6 +157,7 @@ fn read_dynamic(image: &Image, elf: &Elf) -> Result<Option<RawTable>, ElfError> 
         strings: strings_bytes,
         versions: Vec::new(),
         origin: Origin::Dynamic,
+        sections: None,
     }))
 }
 
@@ -351,7 +369,9 @@ impl Known {
             };
             let other = &table.symbols[index];
             if other.address == symbol.address && other.kind == symbol.kind {
-                let name = name.get_or_insert_with(|| string_bytes(strings, symbol.name));
+                let name = name.get_or_insert_with(|| {
+                    unversioned(string_bytes(strings, symbol.name), symbol.origin)
+                });
                 if is_named(table, other, name) {
                     return true;
                 }
@@ -400,6 +420,11 @@ fn take(elf: &Elf, symbol: &Sym64<LE>, raw: &RawTable) -> Option<Symbol> {
             .section_at(address)
             .and_then(|(index, _)| u16::try_from(index).ok())
             .unwrap_or(SHN_XINDEX);
+    } else if let Some(sections) = &raw.sections {
+        // The module itself says what it imports, and what lies in a section that it does not have is not in it.
+        if let Some(same) = sections.get(usize::from(section)) {
+            section = (*same).filter(|_| section != 0)?;
+        }
     }
     let code = match elf.sections.get(usize::from(section)) {
         Some(section) => section.executable && elf.in_executable_segment(address),

@@ -5,6 +5,7 @@
 
 mod auxv;
 pub(crate) mod catalog;
+mod debugfile;
 mod demangle;
 mod elf;
 mod frames;
@@ -28,6 +29,7 @@ mod tests;
 mod thunk;
 
 pub use auxv::Auxv;
+pub use debugfile::DebugDirectories;
 pub use demangle::demangle;
 pub use elf::ElfError;
 pub use location::{Location, split_module};

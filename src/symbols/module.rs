@@ -6,6 +6,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use super::debugfile::{DebugFile, Search, Wanted};
 use super::demangle;
 use super::elf::{Elf, ElfError, Image, Section};
 use super::frames::Frames;
@@ -31,10 +32,19 @@ pub struct Module {
     image: Image,
     elf: Elf,
     table: SymbolTable,
+    separate: Option<Separate>,
+    warnings: Vec<String>,
     plt: Vec<(u64, u64)>,
     indirect: OnceLock<Vec<(u64, u64)>>,
     frames: OnceLock<Frames>,
     matched: Mutex<HashMap<String, Arc<[u32]>>>,
+}
+
+/// The separate debug file that a module's names come from.
+#[derive(Debug)]
+struct Separate {
+    path: PathBuf,
+    debug_info: bool,
 }
 
 /// What regular expressions matched is kept for so many of them: a library that is loaded asks again.
@@ -83,11 +93,54 @@ impl Module {
             image,
             elf,
             table,
+            separate: None,
+            warnings: Vec::new(),
             plt,
             indirect: OnceLock::new(),
             frames: OnceLock::new(),
             matched: Mutex::default(),
         })
+    }
+
+    /// Looks for the separate debug file, as gdb where the module has no DWARF sections; where it has no
+    /// `.symtab` either, the names are taken from there.
+    pub fn with_debug_file(mut self, search: Search<'_>) -> Module {
+        if self.has_debug_info() {
+            return self;
+        }
+        let wanted = Wanted {
+            path: &self.path,
+            image: &self.image,
+            elf: &self.elf,
+        };
+        let Some(file) = search.find(&wanted, &mut self.warnings) else {
+            return self;
+        };
+        let DebugFile {
+            path,
+            debug_info,
+            symbols,
+        } = file;
+        if let Some(symbols) = symbols {
+            load::add_separate(&mut self.table, &self.elf, symbols);
+        }
+        self.separate = Some(Separate { path, debug_info });
+        self
+    }
+
+    /// The separate debug file that belongs to it.
+    pub fn debug_file(&self) -> Option<&Path> {
+        self.separate.as_ref().map(|file| file.path.as_path())
+    }
+
+    /// Whether there are names beyond those that it exports, its own or those of its debug file.
+    pub fn has_names(&self) -> bool {
+        self.elf.has_symbols() || self.table.separate
+    }
+
+    /// Why debug files that were found are not used, a line each.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
     }
 
     /// The path by which it was opened.
@@ -114,9 +167,10 @@ impl Module {
         ))
     }
 
-    /// Whether the file has DWARF sections; without them gdb marks it `(*)`.
+    /// Whether the file or its separate debug file has DWARF sections; without them gdb marks it `(*)`.
     pub fn has_debug_info(&self) -> bool {
         self.elf.section(".debug_info").is_some()
+            || self.separate.as_ref().is_some_and(|file| file.debug_info)
     }
 
     /// Whether a file address lies in a PLT stub.

@@ -5,6 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::debugfile::{DebugDirectories, Search};
 use super::elf::{ElfError, open_file};
 use super::ifunc;
 use super::maps::{Backing, Mapping};
@@ -75,6 +76,14 @@ pub struct Unreadable {
     pub error: ModuleError,
 }
 
+/// What a scan of a process goes by.
+struct Scan<'a> {
+    pid: i32,
+    read: ReadMemory<'a>,
+    before: &'a Modules,
+    directories: &'a DebugDirectories,
+}
+
 /// All modules of a process.
 #[derive(Debug, Clone, Default)]
 pub struct Modules {
@@ -84,8 +93,16 @@ pub struct Modules {
 
 impl Modules {
     /// A program that does not run yet: addresses are file addresses, as gdb shows them before `run`.
-    pub fn from_program(path: &Path) -> Result<Modules, ModuleError> {
-        Ok(Modules::from_module(Arc::new(Module::open(path)?)))
+    pub fn from_program(
+        path: &Path,
+        directories: &DebugDirectories,
+    ) -> Result<Modules, ModuleError> {
+        let search = Search {
+            directories,
+            pid: None,
+        };
+        let module = Module::open(path)?.with_debug_file(search);
+        Ok(Modules::from_module(Arc::new(module)))
     }
 
     /// The same for a module that is read already.
@@ -114,7 +131,14 @@ impl Modules {
         maps: &[Mapping],
         read: ReadMemory<'_>,
         before: &Modules,
+        directories: &DebugDirectories,
     ) -> Modules {
+        let scan = Scan {
+            pid,
+            read,
+            before,
+            directories,
+        };
         let mut modules = Modules::default();
         let program = std::fs::metadata(format!("/proc/{pid}/exe"))
             .ok()
@@ -123,9 +147,9 @@ impl Modules {
             match &map.backing {
                 Backing::File { path, deleted } => {
                     let main = program == Some(map.inode);
-                    modules.take_file(pid, map, path, *deleted, main, read, before);
+                    modules.take_file(&scan, map, path, *deleted, main);
                 }
-                Backing::Special(name) if name == "[vdso]" => modules.take_vdso(map, read, before),
+                Backing::Special(name) if name == "[vdso]" => modules.take_vdso(&scan, map),
                 _ => {}
             }
         }
@@ -136,16 +160,13 @@ impl Modules {
         modules
     }
 
-    #[allow(clippy::too_many_arguments)]
     fn take_file(
         &mut self,
-        pid: i32,
+        scan: &Scan<'_>,
         map: &Mapping,
         path: &Path,
         deleted: bool,
         main: bool,
-        read: ReadMemory<'_>,
-        before: &Modules,
     ) {
         let identity = Some((map.device, map.inode));
         let same = |loaded: &&Loaded| loaded.identity == identity && loaded.path == path;
@@ -153,11 +174,11 @@ impl Modules {
             .loaded
             .iter()
             .find(same)
-            .or_else(|| before.loaded.iter().find(same));
+            .or_else(|| scan.before.loaded.iter().find(same));
         let module = match known {
             Some(loaded) => Ok(Arc::clone(&loaded.module)),
             None if self.unreadable.iter().any(|other| other.error.path == path) => return,
-            None => open_mapped(pid, map, path, deleted, read).map(Arc::new),
+            None => open_mapped(scan, map, path, deleted).map(Arc::new),
         };
         match module {
             Ok(module) => {
@@ -187,16 +208,17 @@ impl Modules {
         }
     }
 
-    fn take_vdso(&mut self, map: &Mapping, read: ReadMemory<'_>, before: &Modules) {
+    fn take_vdso(&mut self, scan: &Scan<'_>, map: &Mapping) {
         let path = PathBuf::from("[vdso]");
-        let known = before
+        let known = scan
+            .before
             .loaded
             .iter()
             .find(|loaded| loaded.path == path)
             .map(|loaded| Arc::clone(&loaded.module));
         let module = known.or_else(|| {
             let mut bytes = vec![0; (map.end - map.start).min(VDSO_LIMIT) as usize];
-            read(map.start, &mut bytes)
+            (scan.read)(map.start, &mut bytes)
                 .then(|| Module::from_memory(&path, bytes).ok().map(Arc::new))?
         });
         let Some(module) = module else { return };
@@ -220,6 +242,13 @@ impl Modules {
     /// Mapped code whose file could not be read.
     pub fn unreadable(&self) -> &[Unreadable] {
         &self.unreadable
+    }
+
+    /// Why debug files that were found are not used, a line each.
+    pub fn warnings(&self) -> impl Iterator<Item = &String> {
+        self.loaded
+            .iter()
+            .flat_map(|loaded| loaded.module.warnings())
     }
 
     /// The module that holds a run-time address.
@@ -304,12 +333,12 @@ fn bias(module: &Module, map: &Mapping) -> Option<LoadBias> {
 
 /// Opens the very file that is mapped.
 fn open_mapped(
-    pid: i32,
+    scan: &Scan<'_>,
     map: &Mapping,
     path: &Path,
     deleted: bool,
-    read: ReadMemory<'_>,
 ) -> Result<Module, ModuleError> {
+    let pid = scan.pid;
     let inside_root =
         PathBuf::from(format!("/proc/{pid}/root")).join(path.strip_prefix("/").unwrap_or(path));
     let mapped = PathBuf::from(format!(
@@ -335,7 +364,12 @@ fn open_mapped(
         });
         let Ok(file) = opened else { continue };
         match Module::from_file(path, file) {
-            Ok(module) if same_build(&module, map, read) => return Ok(module),
+            Ok(module) if same_build(&module, map, scan.read) => {
+                return Ok(module.with_debug_file(Search {
+                    directories: scan.directories,
+                    pid: Some(pid),
+                }));
+            }
             Ok(_) => {}
             Err(error) => {
                 first_error.get_or_insert(error);

@@ -103,6 +103,8 @@ pub struct SymbolTable {
     pub(super) names: Vec<u8>,
     /// Version names; [`Symbol::version`] counts from 1.
     pub(super) versions: Vec<String>,
+    /// `.symtab` is that of a separate debug file.
+    pub(super) separate: bool,
     by_address: OnceLock<Vec<u32>>,
     by_name: OnceLock<Vec<u32>>,
     by_hash: OnceLock<Vec<(u32, u32)>>,
@@ -193,7 +195,8 @@ impl SymbolTable {
 
     /// Symbols with an address in memory, by address; equal addresses in gdb's order.
     ///
-    /// gdb takes the last of equal addresses, and sorts those by name.
+    /// gdb takes the last of equal addresses, and sorts those by name; what the module itself has goes before
+    /// what its debug file adds.
     pub fn by_address(&self) -> &[u32] {
         self.by_address.get_or_init(|| {
             let mut order: Vec<u32> = (0..self.symbols.len() as u32)
@@ -210,9 +213,10 @@ impl SymbolTable {
                 self.symbols[*a as usize].address == self.symbols[*b as usize].address
             }) {
                 if equal.len() > 1 {
-                    equal.sort_by(|a, b| {
-                        self.name_at(self.symbols[*a as usize].name)
-                            .cmp(self.name_at(self.symbols[*b as usize].name))
+                    equal.sort_by_key(|&index| {
+                        let symbol = &self.symbols[index as usize];
+                        let own = self.separate && symbol.origin != Origin::Static;
+                        (own, self.name_at(symbol.name))
                     });
                 }
             }

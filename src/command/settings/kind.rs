@@ -147,12 +147,17 @@ pub fn one_of(words: &'static [&'static str], text: &str) -> Result<&'static str
     }
 }
 
-fn absolute(text: &str) -> String {
+/// `~/` in front is the home directory.
+pub fn home(text: &str) -> String {
     let home = std::env::var("HOME").unwrap_or_default();
-    let text = match text.strip_prefix("~/") {
+    match text.strip_prefix("~/") {
         Some(rest) => format!("{home}/{rest}"),
         None => text.into(),
-    };
+    }
+}
+
+fn absolute(text: &str) -> String {
+    let text = home(text);
     match std::path::absolute(&text) {
         Ok(path) => path.to_string_lossy().into_owned(),
         Err(_) => text,

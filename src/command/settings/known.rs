@@ -52,7 +52,6 @@ pub const KNOWN: &[Known] = &[
     known("check type", Switch, "on", "Strict type checking is {}."),
     known("code-cache", Switch, "on", "Cache use for code accesses is {}."),
     known("complaints", Integer, "0", "Max number of complaints about incorrect symbols is {}."),
-    known("debug-file-directory", Text, "/usr/lib/debug", "The directory where separate debug symbols are searched for is \"{}\"."),
     known("debuginfod enabled", OneOf(&["ask", "off", "on"]), "ask", "Debuginfod functionality is currently set to \"{}\"."),
     known("debuginfod urls", Text, "", "Debuginfod URLs are currently set to:\n{}"),
     known("detach-on-fork", Switch, "on", "Whether gdb will detach the child of a fork is {}."),

@@ -22,6 +22,7 @@ use super::table::{Entry, Table, split};
 use super::user;
 use crate::error::{Error, fail};
 use crate::session::settings::Settings;
+use crate::symbols::DebugDirectories;
 
 /// What stands behind `set`.
 pub static SET: Table<Action> = Table {
@@ -74,6 +75,16 @@ pub static SET: Table<Action> = Table {
             aliases: &[],
             help: "The working directory of the program at the next run.\nUsage: set cwd [DIRECTORY]",
             action: environment::set_cwd,
+        },
+        Entry {
+            name: "debug-file-directory",
+            aliases: &[],
+            help: "Where the separate debug files of what is loaded from now on are looked for.\nUsage: set debug-file-directory [DIRECTORY[:DIRECTORY]...]",
+            action: |i, call| {
+                let text = kind::home(call.arguments);
+                i.session.settings.debug_directories = DebugDirectories::new(&text);
+                Ok(())
+            },
         },
         Entry {
             name: "disable-randomization",
@@ -251,6 +262,19 @@ pub static SHOW: Table<Action> = Table {
             aliases: &[],
             help: "The working directory of the program at the next run.",
             action: environment::show_cwd,
+        },
+        Entry {
+            name: "debug-file-directory",
+            aliases: &[],
+            help: "Where separate debug files are looked for.",
+            action: |i, _| {
+                say(i, |s| {
+                    format!(
+                        "The directory where separate debug symbols are searched for is \"{}\".",
+                        s.debug_directories.text()
+                    )
+                })
+            },
         },
         Entry {
             name: "disable-randomization",

@@ -9,14 +9,20 @@ use proptest::prelude::*;
 
 use super::build;
 use crate::arch::FileAddress;
+use crate::symbols::debugfile::Search;
 use crate::symbols::elf::ElfError;
 use crate::symbols::module::Module;
-use crate::symbols::{Location, Modules, Pattern, SymbolKind, listing};
+use crate::symbols::{DebugDirectories, Location, Modules, Pattern, SymbolKind, listing};
 
 /// Everything that reads a file, done to it.
 fn exercise(bytes: Vec<u8>) -> Result<(), String> {
     let module =
         Module::from_memory(Path::new("hostile"), bytes).map_err(|error| error.to_string())?;
+    use_all(module);
+    Ok(())
+}
+
+fn use_all(module: Module) {
     let _ = (module.text(), module.has_debug_info());
     let addresses: Vec<u64> = module
         .symbols()
@@ -56,7 +62,6 @@ fn exercise(bytes: Vec<u8>) -> Result<(), String> {
             let _ = (error.to_string(), error.hint());
         }
     }
-    Ok(())
 }
 
 fn sample() -> Option<Vec<u8>> {
@@ -241,4 +246,187 @@ fn a_sparse_file_takes_no_memory() {
     let error = Module::open(&path).unwrap_err();
     std::fs::remove_file(&path).unwrap();
     assert!(matches!(error.cause, ElfError::TooLarge { .. }), "{error}");
+}
+
+/// A stripped program with a debug file: by link beside it, or by build id.
+struct Split {
+    directory: PathBuf,
+    program: PathBuf,
+    whole: Vec<u8>,
+    debug: Vec<u8>,
+}
+
+impl Drop for Split {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.directory);
+    }
+}
+
+impl Split {
+    fn new(name: &str) -> Option<Split> {
+        let whole = build("names.cpp", "names-hostile", &["-O2", "-g0"])?;
+        let directory =
+            std::env::temp_dir().join(format!("trapline-{}-{name}", std::process::id()));
+        std::fs::create_dir_all(&directory).unwrap();
+        let mut split = Split {
+            program: directory.join("program"),
+            directory,
+            whole: Vec::new(),
+            debug: Vec::new(),
+        };
+        let objcopy = |arguments: [&str; 3]| {
+            let mut command = std::process::Command::new("objcopy");
+            let status = command
+                .current_dir(&split.directory)
+                .args(arguments)
+                .status();
+            status.is_ok_and(|status| status.success()).then_some(())
+        };
+        let whole = whole.to_str()?;
+        objcopy(["--only-keep-debug", whole, "x.debug"])?;
+        objcopy(["--strip-all", whole, "program"])?;
+        objcopy(["--add-gnu-debuglink=x.debug", "program", "program"])?;
+        split.whole = std::fs::read(&split.program).ok()?;
+        split.debug = std::fs::read(split.directory.join("x.debug")).ok()?;
+        Some(split)
+    }
+
+    fn open(&self) -> Module {
+        let directories = DebugDirectories::new(&self.directory.display().to_string());
+        let search = Search {
+            directories: &directories,
+            pid: None,
+        };
+        Module::open(&self.program).unwrap().with_debug_file(search)
+    }
+
+    fn by_build_id(&self) -> PathBuf {
+        let module = Module::open(&self.program).unwrap();
+        let id = module.elf().build_id.clone().unwrap();
+        let id: String = id.iter().map(|byte| format!("{byte:02x}")).collect();
+        let directory = self.directory.join(".build-id").join(&id[..2]);
+        std::fs::create_dir_all(&directory).unwrap();
+        directory.join(format!("{}.debug", &id[2..]))
+    }
+}
+
+/// Without a check sum the debug file may hold anything.
+#[test]
+fn mutated_debug_files() {
+    let Some(split) = Split::new("mutated-debug") else {
+        return;
+    };
+    let path = split.by_build_id();
+    std::fs::remove_file(split.directory.join("x.debug")).unwrap();
+    std::fs::write(&path, &split.debug).unwrap();
+    let whole = split.open();
+    assert_eq!(whole.debug_file(), Some(path.as_path()));
+    assert!(!whole.find_linkage("main").is_empty());
+    let positions = interesting(&split.debug);
+    let change = (
+        0..positions.len(),
+        prop_oneof![Just(0u8), Just(0xff), Just(0x7f), Just(0x80), any::<u8>()],
+    );
+    proptest!(ProptestConfig::with_cases(200), |(changes in prop::collection::vec(change, 1..12))| {
+        let mut bytes = split.debug.clone();
+        for (position, value) in changes {
+            bytes[positions[position]] = value;
+        }
+        std::fs::write(&path, bytes).unwrap();
+        let started = Instant::now();
+        let module = split.open();
+        prop_assert!(module.debug_file().is_some() || module.warnings().len() == 1);
+        use_all(module);
+        prop_assert!(started.elapsed() < Duration::from_secs(5));
+    });
+    for length in (0..200).chain((200..split.debug.len()).step_by(997)) {
+        std::fs::write(&path, &split.debug[..length]).unwrap();
+        let module = split.open();
+        assert_eq!((module.debug_file(), module.warnings().len()), (None, 1));
+    }
+    // More sections than a symbol can number.
+    let mut bytes = split.debug.clone();
+    let sections = u64::from_le_bytes(bytes[40..48].try_into().unwrap()) as usize;
+    bytes[60..62].fill(0);
+    bytes[sections + 32..sections + 40].copy_from_slice(&70_000u64.to_le_bytes());
+    bytes.resize(sections + 70_000 * 64, 0);
+    std::fs::write(&path, bytes).unwrap();
+    use_all(split.open());
+}
+
+#[test]
+fn links_that_lie() {
+    let Some(split) = Split::new("links") else {
+        return;
+    };
+    assert!(split.open().debug_file().is_some());
+    let at = memchr::memmem::find(&split.whole, b"x.debug\0").unwrap();
+    let cases: [(&[u8; 8], &str); 5] = [
+        (b"../debug", "no name"),
+        (b"../x.dbg", "no name"),
+        (b"/etc/x\0\0", "no file's name"),
+        (b"..\0debug", "no file's name"),
+        (b"\0\0\0\0\0\0\0\0", "no file's name"),
+    ];
+    for (name, text) in cases {
+        let mut bytes = split.whole.clone();
+        bytes[at..at + 8].copy_from_slice(name);
+        if text == "no name" {
+            // No NUL in the check sum either.
+            bytes[at + 8..at + 12].fill(0xff);
+        }
+        std::fs::write(&split.program, bytes).unwrap();
+        let module = split.open();
+        assert_eq!(module.debug_file(), None);
+        let [line] = module.warnings() else {
+            panic!("{:?}", module.warnings());
+        };
+        assert!(line.contains(text), "{line}");
+    }
+    // The section lies behind the end of the file, or is the whole address space.
+    let module = Module::open(&split.program).unwrap();
+    let sections = u64::from_le_bytes(split.whole[40..48].try_into().unwrap()) as usize;
+    let index = module.elf().sections.iter();
+    let index = index.take_while(|section| section.name != ".gnu_debuglink");
+    let header = sections + 64 * index.count();
+    for (field, value) in [(24, u64::MAX), (24, 1 << 40), (32, u64::MAX), (32, 0)] {
+        let mut bytes = split.whole.clone();
+        bytes[header + field..header + field + 8].copy_from_slice(&value.to_le_bytes());
+        std::fs::write(&split.program, bytes).unwrap();
+        let module = split.open();
+        assert_eq!((module.debug_file(), module.warnings().len()), (None, 1));
+    }
+}
+
+/// What a link names may be no file, without an end, or the program itself.
+#[test]
+fn debug_files_that_are_none() {
+    let Some(split) = Split::new("none") else {
+        return;
+    };
+    let path = split.directory.join("x.debug");
+    let started = Instant::now();
+    std::fs::remove_file(&path).unwrap();
+    nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    let none = |wanted: &[&str]| {
+        let module = split.open();
+        assert_eq!(module.debug_file(), None);
+        assert_eq!(module.warnings().len(), wanted.len());
+        for (line, text) in module.warnings().iter().zip(wanted) {
+            assert!(line.contains(text), "{line}");
+        }
+    };
+    none(&[]);
+    std::fs::remove_file(&path).unwrap();
+    std::os::unix::fs::symlink(&split.program, &path).unwrap();
+    none(&[]);
+    std::fs::remove_file(&path).unwrap();
+    std::os::unix::fs::symlink("/dev/zero", &path).unwrap();
+    none(&[]);
+    std::fs::remove_file(&path).unwrap();
+    std::fs::write(&path, &split.debug).unwrap();
+    let file = std::fs::OpenOptions::new().write(true).open(&path);
+    file.unwrap().set_len(1 << 41).unwrap();
+    none(&["too large for a check sum"]);
+    assert!(started.elapsed() < Duration::from_secs(5));
 }

@@ -8,6 +8,8 @@ mod places;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use super::DebugDirectories;
+
 /// Compiles a program of `testapps/symbols` beside the test binary. `None`, said aloud, without a compiler.
 fn build(source: &str, name: &str, flags: &[&str]) -> Option<PathBuf> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -46,19 +48,23 @@ fn build(source: &str, name: &str, flags: &[&str]) -> Option<PathBuf> {
     }
 }
 
+/// What is compared with [`gdb`].
+fn no_debug_files() -> DebugDirectories {
+    DebugDirectories::new("/nonexistent")
+}
+
 /// What gdb prints, separate debug files ignored. `None`, said aloud, without gdb.
 fn gdb(program: &Path, commands: &[String]) -> Option<String> {
+    gdb_with(program, commands, &no_debug_files())
+}
+
+/// The same with debug files from there.
+fn gdb_with(program: &Path, commands: &[String], directories: &DebugDirectories) -> Option<String> {
     let script = program_script(commands)?;
     let mut gdb = Command::new("gdb");
-    gdb.args([
-        "-nx",
-        "-q",
-        "-batch",
-        "-iex",
-        "set debug-file-directory /nonexistent",
-        "-x",
-    ])
-    .arg(&script);
+    let set = format!("set debug-file-directory {}", directories.text());
+    gdb.args(["-nx", "-q", "-batch", "-iex", &set, "-x"])
+        .arg(&script);
     let out = gdb.arg(program).env_remove("DEBUGINFOD_URLS").output();
     let _ = std::fs::remove_file(&script);
     match out {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use super::build;
+use super::{build, no_debug_files};
 use crate::arch::FileAddress;
 use crate::symbols::{Auxv, Location, Modules, Place, ResolveError, SymbolKind, parse_maps};
 
@@ -21,7 +21,7 @@ fn thunks_that_bear_a_body_are_places() {
     let Some(program) = build("thunks.cpp", "thunks", &["-O2"]) else {
         return;
     };
-    let modules = Modules::from_program(&program).unwrap();
+    let modules = Modules::from_program(&program, &no_debug_files()).unwrap();
     let small = resolve(&modules, "App::small").unwrap();
     assert_eq!(names(&small).len(), 2, "{:?}", names(&small));
     assert!(names(&small).contains(&"_ZThn16_N3App5smallEi"));
@@ -47,7 +47,7 @@ fn regular_expressions_mean_functions() {
     let Some(program) = build("thunks.cpp", "thunks-regex", &["-O2"]) else {
         return;
     };
-    let modules = Modules::from_program(&program).unwrap();
+    let modules = Modules::from_program(&program, &no_debug_files()).unwrap();
     // The thunk that bears the body is one, the thunk that passes on is none.
     let small = resolve(&modules, "/App::small/").unwrap();
     assert_eq!(names(&small).len(), 2, "{:?}", names(&small));
@@ -96,10 +96,10 @@ fn functions_by_their_frames() {
     let Some(stripped) = build("wait.c", "wait-stripped", &["-O1", "-s"]) else {
         return;
     };
-    let whole = Modules::from_program(&whole).unwrap();
+    let whole = Modules::from_program(&whole, &no_debug_files()).unwrap();
     let place = &resolve(&whole, "waiting_function").unwrap()[0];
     let (start, size) = place.function;
-    let modules = Modules::from_program(&stripped).unwrap();
+    let modules = Modules::from_program(&stripped, &no_debug_files()).unwrap();
     assert!(resolve(&modules, "waiting_function").is_err());
     for inside in [0, size - 1] {
         let text = format!("wait-stripped+{:#x}", start.0 + inside);
@@ -123,7 +123,7 @@ fn errors_name_the_cure() {
     let Some(program) = build("names.cpp", "names-errors", &["-O1"]) else {
         return;
     };
-    let modules = Modules::from_program(&program).unwrap();
+    let modules = Modules::from_program(&program, &no_debug_files()).unwrap();
     let error = resolve(&modules, "mian").unwrap_err();
     assert_eq!(error.to_string(), "Function \"mian\" not defined.");
     assert!(error.hint().unwrap().contains("main"), "{:?}", error.hint());
@@ -207,7 +207,7 @@ fn scan(running: &Running, before: &Modules) -> Modules {
             .as_ref()
             .is_ok_and(|file| file.read_exact_at(buffer, address).is_ok())
     };
-    Modules::of_process(pid, &maps, &read, before)
+    Modules::of_process(pid, &maps, &read, before, &no_debug_files())
 }
 
 #[test]
@@ -299,7 +299,7 @@ fn large_libraries_quickly() {
         return;
     }
     let started = Instant::now();
-    let modules = Modules::from_program(library).unwrap();
+    let modules = Modules::from_program(library, &no_debug_files()).unwrap();
     let opened = started.elapsed();
     let places = resolve(&modules, "std::ios_base::Init::Init").unwrap();
     let first = started.elapsed() - opened;
