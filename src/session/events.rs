@@ -382,7 +382,7 @@ impl Session {
         let Some((_, site)) = self.targets[index].sites.iter().find(|(_, s)| s.id == site) else {
             return Vec::new();
         };
-        let mut candidates: Vec<(u32, bool)> = Vec::new();
+        let mut candidates: Vec<(u32, bool, bool)> = Vec::new();
         // The front's own probe comes before all others.
         let mut seen = first == INTERNAL;
         for (number, plan) in &site.probes {
@@ -393,14 +393,29 @@ impl Session {
             if seen && plan.stops() {
                 // The keeper decided about the first; of the others it tells nothing.
                 let decided = probe.place == first && plan.condition_compiled;
-                candidates.push((*number, decided));
+                candidates.push((*number, decided, plan.condition_compiled));
             }
         }
         candidates
             .into_iter()
-            .filter(|(number, decided)| *decided || self.condition_holds(*number, stop.tid))
-            .map(|(number, _)| number)
+            .filter(|(number, decided, compiled)| {
+                let holds = *decided || self.condition_holds(*number, stop.tid);
+                // What the keeper could not decide it has not sampled either.
+                holds && (*compiled || self.is_sampled(*number))
+            })
+            .map(|(number, ..)| number)
             .collect()
+    }
+
+    /// Whether a hit is one of those that are looked at.
+    fn is_sampled(&self, number: u32) -> bool {
+        let probe = self.probes.get(number);
+        match (probe.and_then(|p| Some((p.place, p.sample?))), &self.keeper) {
+            (Some((place, rate)), Some(keeper)) => {
+                keeper.counters().probe(place).sample(rate.of, rate.all)
+            }
+            _ => true,
+        }
     }
 
     /// A body that the front ran ended in an error: counted with the probe where the thread is.
