@@ -8,7 +8,7 @@ use super::Session;
 use super::breakpoint::{Disposition, Origin};
 use super::messages::Known;
 use super::plan::{PIECES, Plan, Returns};
-use super::view::{Names, Snapshot, Source, View};
+use super::view::{Snapshot, Source, View};
 use crate::arch::{self, ExitKind, Registers};
 use crate::engine::protocol::Tid;
 use crate::lang::statement::{Command, Context, Flow, run_body};
@@ -45,7 +45,7 @@ impl Session {
             return;
         };
         let (number, origin) = (probe.number, probe.origin);
-        let temporary = probe.disposition == Disposition::Delete;
+        let disposition = probe.disposition;
         let silent = super::plan::is_silent(probe);
         if !header.hit {
             self.condition_failed(index, number, record);
@@ -88,8 +88,17 @@ impl Session {
             known.tell(bodiless, &mut hit);
             self.print_hit(&hit);
         }
-        if temporary {
-            self.delete(number);
+        match disposition {
+            Disposition::Keep => {}
+            Disposition::Delete => {
+                self.delete(number);
+            }
+            Disposition::Disable => {
+                if let Some(probe) = self.probes.get_mut(number) {
+                    probe.enabled = false;
+                }
+                self.stale = true;
+            }
         }
     }
 
@@ -104,10 +113,11 @@ impl Session {
     /// The record of a hit that the front was asked about, made before its body runs: the
     /// registers are those of the thread. `None` where no line is shown.
     pub fn asked_record(&mut self, tid: Tid, number: u32) -> Option<(Record, Known)> {
-        if self.show == Show::Gdb && self.is_break(number) {
+        let probe = self.probes.get(number)?;
+        if self.show == Show::Gdb && probe.origin != Origin::Trace {
             return None;
         }
-        let place = self.probes.get(number)?.place;
+        let place = probe.place;
         let registers = self.registers(tid)?;
         let header = Header {
             mono_ns: clock::monotonic_ns(),
@@ -171,8 +181,8 @@ impl Session {
         };
         let message = fault_text(fault);
         match self.show {
-            Show::Gdb => self.output.print(&format!(
-                "Error in testing condition for breakpoint {number}:\n{message}\n"
+            Show::Gdb => self.output.complain(&format!(
+                "Error in testing breakpoint condition:\n{message}"
             )),
             Show::Records => {
                 let fault = HitFault {
@@ -241,7 +251,8 @@ impl Session {
         }
         let comm = self.comm(index, Tid(record.header.tid));
         let probe = self.probes.at_place(record.header.probe);
-        let spec = probe.map(|probe| probe.spec.clone()).unwrap_or_default();
+        let pc = record.header.registers.pc();
+        let site = probe.map(|probe| (Session::named_by(probe, pc), probe.spec.clone()));
         let target = &self.targets[index];
         let snapshot = Snapshot::new(record, &self.variables);
         let mut view = View {
@@ -251,9 +262,10 @@ impl Session {
             keeper: self.keeper.as_mut().map(RefCell::new),
             registers: Some(record.header.registers),
             returns: vec![(record.header.probe, returns)],
-            site: Some((record.header.registers.pc(), spec)),
+            site,
             comm: Some(comm),
             read_only: self.read_only,
+            warnings: RefCell::default(),
             reading: None,
         };
         let mut context = Context {
@@ -300,14 +312,7 @@ impl Session {
             .and_then(|probe| Session::out_at(probe, site));
         let function = match &way_out {
             Some(out) => out.function.name.clone(),
-            None => self.targets[index]
-                .images
-                .symbol_at(site)
-                .map(|(name, offset)| match offset {
-                    0 => name,
-                    _ => format!("{name}+{offset}"),
-                })
-                .unwrap_or_default(),
+            None => self.targets[index].images.place_name(site),
         };
         let retval = way_out.map(|out| {
             let value = header.registers.get(arch::RETURN_VALUE);
