@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering;
 
 use super::breakpoint::{Disposition, Location, Origin, Probe};
 use super::images::{Images, Unresolved};
+use super::libraries::PATIENCE_MS;
 use super::plan::Plan;
 use super::view::Names;
 use super::{Session, engine_error, process, returns};
@@ -307,6 +308,7 @@ impl Session {
             address,
             code: target.images.code(address),
             by_hand: watch.is_some_and(|watch| watch.by_hand),
+            patience_ms: if watch.is_some() { PATIENCE_MS } else { 0 },
             probes,
         }
     }

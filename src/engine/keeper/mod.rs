@@ -3,6 +3,7 @@
 //! It parses no files of the target's, has no terminal, and never waits for the front. One thread
 //! (this one) listens to the front; each target has a thread that traces it.
 
+mod alarm;
 mod children;
 mod crash;
 mod doorbell;
@@ -32,6 +33,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
+use self::alarm::Alarm;
 use self::doorbell::{Bell, Doorbell};
 use self::launch::Inheritance;
 use self::target::{Order, Parts, Target};
@@ -229,8 +231,10 @@ impl Control {
             .ok_or(Failure::Malformed)?;
         let (read, bell) = doorbell::pipe().map_err(fork)?;
         let (orders, inbox) = channel();
+        let alarm = Alarm::new(orders.clone(), bell.another().map_err(fork)?);
         let parts = Parts {
             id,
+            alarm,
             front: self.front.clone(),
             counters: self.counters.clone(),
             ring,

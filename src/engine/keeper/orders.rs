@@ -27,8 +27,10 @@ impl Target {
     pub(super) fn serve(&mut self, order: Order) {
         let (number, request) = match order {
             Order::Leave => return self.leave(),
+            Order::Expire(stop) => return self.expire(stop),
             Order::Request(number, request) => (number, request),
         };
+        self.absent = false;
         let answer = match request {
             Request::Arm { space, .. } if space != self.space => Answer::Failed(Failure::Replaced),
             Request::Arm { site, .. } => self.arm(site),
@@ -37,6 +39,7 @@ impl Target {
                 tid, seen, signal, ..
             } => self.let_go_on(tid, seen, signal),
             Request::Interrupt { .. } => {
+                self.expiring = None;
                 self.interrupting = Some(number);
                 self.interrupt_running();
                 return self.interrupt_finished();
@@ -106,7 +109,7 @@ impl Target {
     }
 
     /// Lets one thread or all of them go on, but for those whose stop the front has not seen.
-    fn let_go_on(&mut self, tid: Option<Tid>, seen: u64, signal: Option<i32>) -> Answer {
+    pub(super) fn let_go_on(&mut self, tid: Option<Tid>, seen: u64, signal: Option<i32>) -> Answer {
         let all: Vec<i32> = match tid {
             Some(tid) => vec![tid.0],
             None => self.threads.keys().copied().collect(),

@@ -7,8 +7,10 @@ use std::collections::{HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
+use std::time::Duration;
 
 use super::Front;
+use super::alarm::Alarm;
 use super::crash::{CrashPoint, Point};
 use super::doorbell::Doorbell;
 use super::entries::Entries;
@@ -36,6 +38,8 @@ const FAIR: u32 = 64;
 pub enum Order {
     /// A request of the front, to be answered under this number.
     Request(u32, Request),
+    /// The front has not answered this stop in time.
+    Expire(u64),
     /// The front is gone: leave.
     Leave,
 }
@@ -64,6 +68,11 @@ pub struct Target {
     pub(super) entries: Entries,
     pub(super) follow: Follow,
     pub(super) crash: CrashPoint,
+    alarm: Alarm,
+    /// The last stop that does not wait for ever, by its number.
+    pub(super) expiring: Option<u64>,
+    /// The front did not answer such a stop and was not heard of since.
+    pub(super) absent: bool,
     /// How many stops the front was told of.
     pub(super) stops: u64,
     /// The interrupt that is under way, by its request's number.
@@ -81,6 +90,8 @@ pub struct Parts {
     pub id: TargetId,
     /// Where answers and events go.
     pub front: Arc<Front>,
+    /// Ends waiting.
+    pub alarm: Alarm,
     /// Shared with the front.
     pub counters: Arc<Counters>,
     /// Where records go.
@@ -113,6 +124,9 @@ impl Target {
             entries: Entries::default(),
             follow: Follow::default(),
             crash: CrashPoint::from_environment(),
+            alarm: parts.alarm,
+            expiring: None,
+            absent: false,
             stops: 0,
             interrupting: None,
             skip_execs: 0,
@@ -324,6 +338,30 @@ impl Target {
         let memory = matches!(reason, Reason::Exec { .. }).then(|| self.memory.file());
         self.front.event(event, memory);
         self.interrupt_finished();
+    }
+
+    /// The stop that was told last waits for the front only so long.
+    pub(super) fn wait_at_most(&mut self, patience: Duration) {
+        // Where all threads are to stand nobody goes on by himself.
+        if self.interrupting.is_none() {
+            self.expiring = Some(self.stops);
+            self.alarm.set(self.stops, patience);
+        }
+    }
+
+    /// A thread has waited long enough.
+    pub(super) fn expire(&mut self, stop: u64) {
+        if self.expiring.take_if(|waits| *waits == stop).is_none() {
+            return;
+        }
+        let waits =
+            |thread: &&Thread| matches!(&thread.state, State::Held(held) if held.number == stop);
+        if let Some(tid) = self.threads.values().find(waits).map(|thread| thread.tid) {
+            self.absent = true;
+            let (target, tid) = (self.id, Tid(tid));
+            self.let_go_on(Some(tid), stop, None);
+            self.front.event(Event::WentOn { target, tid }, None);
+        }
     }
 
     /// A thread stands because we asked it to, or because its process was stopped.
