@@ -24,6 +24,13 @@ address  $_arg2 + 7
 length   *(unsigned int *)($_arg2 + 3)
 topic    (char *)($_msg.address + 23)
 value    all        $_arg3
+
+probe    hallo:raw
+about    the same with its frame
+version  2.x
+at       vsomeip::routing_manager_proxy::on_message
+address  $_arg2
+length   (unsigned int)$_arg3
 ";
 
 struct Pair {
@@ -89,6 +96,22 @@ fn the_line_shows_what_the_probe_knows() {
         assert!(lines[0].contains(": (0x"), "{text}");
         assert!(lines[0].contains(" address=0x"), "{text}");
         assert!(!text.contains("arg1="), "{text}");
+        Ok(())
+    });
+}
+
+#[test]
+fn of_two_at_one_place_each_has_its_own_pieces() {
+    test(|| {
+        let raw =
+            "hallo:raw if $_msg.length == 47 { printf \"%lu %#x\\n\", $_msg.length, $_msg[0] }";
+        // What the front is asked about has them too.
+        let asks = "hallo:raw if $_msg[0] == 0x17 { print $_msg.length; info symbol $pc }";
+        let text = Pair::start(3)?.trace(&["-e", "hallo:recv", "-e", raw, "-e", asks]);
+        let count = |wanted: &str| text.lines().filter(|line| line.ends_with(wanted)).count();
+        assert_eq!(count(" service=0x1234 type=0x80"), 3, "{text}");
+        assert_eq!(count("47 0x17"), 3, "{text}");
+        assert_eq!(count(" = 47"), 3, "{text}");
         Ok(())
     });
 }
@@ -211,7 +234,7 @@ fn breakpoints_stand_at_the_entry() {
             "{text}"
         );
         assert!(
-            text.contains("<vsomeip::routing_manager_proxy::on_message(unsigned char const*, unsigned int, vsomeip::endpoint*)>, engine ptrace"),
+            text.contains("<vsomeip::routing_manager_proxy::on_message(unsigned char const*, unsigned int, vsomeip::endpoint*)>, 2.x, engine ptrace"),
             "{text}"
         );
         assert!(text.contains("$1 = 36"), "{text}");
@@ -249,8 +272,20 @@ fn a_program_without_the_stack_is_told_what_was_tried() {
         let client = testapp("threads")?.display().to_string();
         let (code, text) = trace(&["-e", "someip:recv", "--", &client]);
         assert_eq!(code, Some(1), "{text}");
-        let wanted = "probe 1 (someip:recv): someip:recv has no place here; tried: vsomeip 3.4 (No shared library or program \"libvsomeip3.so\" is loaded); vsomeip 3, stripped (No shared library or program \"libvsomeip3.so\" is loaded); opensomeip 0.2 (Function \"someip::Message::deserialize(unsigned char const*, unsigned long, bool)\" not defined).";
+        let wanted = "probe 1 (someip:recv): someip:recv has no place here; tried: vsomeip 3.4 (No shared library or program \"libvsomeip3.so\" is loaded); vsomeip 3, by its deserializer (No shared library or program \"libvsomeip3.so\" is loaded); opensomeip 0.2 (Function \"someip::Message::deserialize(unsigned char const*, unsigned long, bool)\" not defined).";
         assert!(text.lines().any(|line| line == wanted), "{text}");
+        Ok(())
+    });
+}
+
+#[test]
+fn a_wrong_name_is_told_the_right_ones() {
+    test(|| {
+        let client = testapp("threads")?.display().to_string();
+        let (code, text) = trace(&["-e", "someip:receive", "--", &client]);
+        assert_eq!(code, Some(1), "{text}");
+        let wanted = "There is no named probe \"someip:receive\"; of someip there are someip:recv, someip:send.";
+        assert!(text.contains(wanted), "{text}");
         Ok(())
     });
 }
@@ -262,6 +297,10 @@ fn what_is_wrong_is_refused_before_anything_is_touched() {
     assert_eq!(code, Some(2), "{text}");
     let wanted = format!("--probes: {}:4: \"adress\" is no keyword", file.path());
     assert!(text.starts_with(&wanted), "{text}");
+    let (code, text) = trace(&["--probes", "/dev/zero", "-e", "f", "-p", "1"]);
+    assert_eq!(code, Some(2), "{text}");
+    let wanted = "--probes: /dev/zero is no file of named probes: it has more than 262144 bytes.";
+    assert_eq!(text, wanted);
     let (code, text) = trace(&["--probes", "/nonexistent/x.probes", "-e", "f", "-p", "1"]);
     assert_eq!(code, Some(2), "{text}");
     assert_eq!(

@@ -20,7 +20,7 @@ pub use x86_64::{
     EFLAGS, INFO_REGISTERS, MASK_REGISTERS, MXCSR, RegisterClass, register_name, vector_register,
 };
 /// The ways out of a function.
-pub use x86_64::{ExitKind, Target, exits};
+pub use x86_64::{ExitKind, Target, exits, returns};
 /// The general registers as ptrace has them.
 pub use x86_64::{Register, Registers};
 /// What a kernel uprobe costs on an instruction.

@@ -133,7 +133,7 @@ pub fn admit(session: &mut Session, search: &mut Search, wait: Duration) -> bool
         any = true;
         announce(target);
     }
-    if any && let Err(error) = session.resume(None) {
+    if any && let Err(error) = session.sync() {
         // The others are traced on.
         session.output.complain(&error.to_string());
     }

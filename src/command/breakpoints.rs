@@ -7,6 +7,7 @@ use super::top::NAMES;
 use crate::error::{Error, fail};
 use crate::lang;
 use crate::lang::braces;
+use crate::lang::rate::Rate;
 use crate::lang::script::{Node, Position, Resolver};
 use crate::session::breakpoint::{Choice, Disposition, Location, Origin, Probe, choices};
 use crate::session::images::Unresolved;
@@ -52,6 +53,7 @@ fn set(i: &mut Interpreter, call: &Call<'_>, disposition: Disposition) -> Result
         origin: Origin::Break,
         spec,
         condition: condition.map(String::from),
+        sample: None,
         body: None,
         disposition,
         locations: found,
@@ -65,6 +67,7 @@ struct Wanted {
     origin: Origin,
     spec: String,
     condition: Option<String>,
+    sample: Option<Rate>,
     body: Option<Arc<[Node]>>,
     disposition: Disposition,
     locations: Vec<Location>,
@@ -82,6 +85,7 @@ fn add(i: &mut Interpreter, wanted: Wanted, tell: bool, note: bool) -> Result<()
         origin: wanted.origin,
         spec: wanted.spec,
         condition: wanted.condition,
+        sample: wanted.sample,
         body: wanted.body,
         disposition: wanted.disposition,
         enabled: true,
@@ -229,6 +233,7 @@ pub fn trace(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
         origin: Origin::Trace,
         spec: text.location,
         condition: text.condition,
+        sample: text.sample,
         body: text.body.map(Arc::from),
         disposition: Disposition::Keep,
         locations,

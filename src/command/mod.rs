@@ -8,6 +8,7 @@ mod info;
 pub(crate) mod interpreter;
 pub(crate) mod probes;
 pub(crate) mod read_only;
+mod returning;
 pub(crate) mod running;
 mod settings;
 pub(crate) mod table;

@@ -60,12 +60,19 @@ fn describe(session: &mut Session, named: &Named, out: &mut String) {
         Ok(locations) => {
             for location in locations {
                 let symbol = location.symbol.unwrap_or_else(|| "??".into());
-                let engine = "engine ptrace";
-                let _ = writeln!(out, "    at {:#x} <{symbol}>, {engine}", location.address);
+                let pieces = location.pieces.as_deref();
+                let version = pieces.map_or("", |pieces| pieces.version.as_str());
+                let _ = writeln!(
+                    out,
+                    "    at {:#x} <{symbol}>, {version}, engine ptrace",
+                    location.address
+                );
             }
         }
         Err(Unresolved::NotFound { message, .. }) => {
-            let _ = writeln!(out, "    {message}");
+            let own = format!("{} has no place ", named.name);
+            let why = message.strip_prefix(&own).unwrap_or(&message);
+            let _ = writeln!(out, "    nowhere {why}");
         }
         Err(Unresolved::Bad(error)) => {
             let _ = writeln!(out, "    {error}");

@@ -58,6 +58,7 @@ pub fn start(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
         origin: Origin::Break,
         spec: "main".into(),
         condition: None,
+        sample: None,
         body: None,
         disposition: Disposition::Delete,
         enabled: true,

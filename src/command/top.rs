@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::interpreter::{Action, Call, Interpreter};
 use super::table::{self, Entry, Table};
-use super::{breakpoints, data, info, probes, running, settings};
+use super::{breakpoints, data, info, probes, returning, running, settings};
 use crate::error::{Error, fail};
 use crate::lang::script::Resolver;
 
@@ -58,6 +58,12 @@ pub static TOP: Table<Action> = Table {
             aliases: &[],
             help: "User-defined commands are not supported.",
             action: |_, _| fail!("define: user-defined commands are not supported."),
+        },
+        Entry {
+            name: "delay",
+            aliases: &[],
+            help: "In a probe's body: hold the thread that hit, and nobody else.\nUsage: delay TIME\nTIME has a unit: 5ms, 100us, 1s.",
+            action: returning::delay,
         },
         Entry {
             name: "delete",
@@ -175,6 +181,12 @@ pub static TOP: Table<Action> = Table {
             action: running::quit,
         },
         Entry {
+            name: "return",
+            aliases: &["ret"],
+            help: "Make the function return to its caller now.\nUsage: return [VALUE]\nAt the prompt where the return address is known: at a function's first instruction, behind its\nprologue, at its returns. In the body of a `trace' at a function's first instruction: the function\nis skipped.",
+            action: returning::return_,
+        },
+        Entry {
             name: "run",
             aliases: &["r"],
             help: "Launch the program.\nUsage: run [ARGUMENTS]\nWithout ARGUMENTS: those of the last time, or of --args.",
@@ -225,7 +237,7 @@ pub static TOP: Table<Action> = Table {
         Entry {
             name: "trace",
             aliases: &[],
-            help: "Show every hit of a function without stopping the program.\nUsage: trace LOCATION [if CONDITION] [{ COMMAND; ... }]\nWithout a body the arguments are shown.",
+            help: "Show every hit of a function without stopping the program.\nUsage: trace LOCATION [if CONDITION] [sample RATE] [{ COMMAND; ... }]\nWithout a body the arguments are shown. With a RATE, `sample 10%' or `sample 1/100', so many of\nthe hits are looked at, evenly spread; all are counted.\nLOCATION%return is every way out of the function.",
             action: breakpoints::trace,
         },
         Entry {

@@ -3,6 +3,7 @@
 //! `;` separates commands like a new line, outside quotes, parentheses and braces. A body is
 //! rewritten into gdb's lines (`if E`, …, `else`, …, `end`) and read by [`script`](super::script).
 
+use super::rate::Rate;
 use super::script::{MAX_DEPTH, Node, Position, Read, Reader, Resolver, ScriptError, split_word};
 
 /// A probe as it was written.
@@ -14,6 +15,8 @@ pub struct ProbeText {
     pub target: Option<String>,
     /// `if EXPR`.
     pub condition: Option<String>,
+    /// `sample RATE`.
+    pub sample: Option<Rate>,
     /// The commands in braces; `None` where there were no braces.
     pub body: Option<Vec<Node>>,
 }
@@ -45,6 +48,7 @@ pub fn parse_probe(
             Some(parse_body(inner, &begins, resolver)?)
         }
     };
+    let (head, sample) = split_sample(head);
     let (head, condition) = split_at_keyword(head, "if");
     let (location, target) = split_at_keyword(head, "in");
     let location = location.trim();
@@ -56,8 +60,18 @@ pub fn parse_probe(
         location: location.into(),
         target: target.map(owned),
         condition: condition.map(owned),
+        sample,
         body,
     })
+}
+
+/// Splits off `sample RATE` at the end. Anything else of that name is the program's.
+fn split_sample(head: &str) -> (&str, Option<Rate>) {
+    let split = head.trim_end().rsplit_once(" sample ");
+    match split.and_then(|(head, rate)| Some((head, Rate::parse(rate)?))) {
+        Some((head, rate)) => (head, Some(rate)),
+        None => (head, None),
+    }
 }
 
 /// Reads the inside of a body's braces.
@@ -387,6 +401,24 @@ mod tests {
             .into_iter()
             .map(|(at, text)| format!("{}:{text}", at.line))
             .collect()
+    }
+
+    #[test]
+    fn a_rate_stands_behind_the_condition() {
+        let at = Position {
+            file: "t".into(),
+            line: 1,
+        };
+        let read = |text: &str| parse_probe(text, &at, &FullNames).expect("a probe");
+        let probe = read("f if $x > 3 sample 10% { print 1 }");
+        assert_eq!(probe.condition.as_deref(), Some("$x > 3"));
+        assert_eq!(probe.sample.map(|r| (r.of, r.all)), Some((10, 100)));
+        let probe = read("f sample 1/5");
+        assert_eq!((probe.location.as_str(), probe.body), ("f", None));
+        assert!(probe.sample.is_some());
+        let probe = read("f if sample == 3");
+        assert_eq!(probe.condition.as_deref(), Some("sample == 3"));
+        assert!(probe.sample.is_none());
     }
 
     #[test]

@@ -62,7 +62,9 @@ fn statement_changes(statement: &Statement) -> bool {
         Statement::Examine { address, .. } => maybe(address),
         Statement::Hexdump { address, length } => changes(address) || changes(length),
         Statement::Continue(count) => maybe(count),
+        Statement::Return(_) => true,
         Statement::Echo(_)
+        | Statement::Delay(_)
         | Statement::Silent
         | Statement::If { .. }
         | Statement::While { .. }
@@ -106,6 +108,7 @@ fn changes(expr: &Expr) -> bool {
         | Expr::Argument(_)
         | Expr::Retval
         | Expr::Special(_)
+        | Expr::Fact(_)
         | Expr::Symbol { .. }
         | Expr::Type(_) => false,
     }

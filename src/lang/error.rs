@@ -1,6 +1,7 @@
 //! Why an expression could not be parsed, typed or evaluated.
 
 use super::scope::{ScopeError, Unavailable, Unreadable};
+use crate::record::wire::Fault;
 
 /// The text of each is gdb's.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -37,6 +38,16 @@ impl From<ScopeError> for Error {
         match error {
             ScopeError::Unreadable(at) => at.into(),
             other => Error::Message(other.to_string()),
+        }
+    }
+}
+
+impl From<Fault> for Error {
+    fn from(fault: Fault) -> Error {
+        match fault {
+            Fault::Memory(at) => Error::Memory(at),
+            Fault::DivisionByZero => Error::DivisionByZero,
+            Fault::Unavailable(what) => Error::Unavailable(what),
         }
     }
 }

@@ -6,10 +6,10 @@ use crate::arch::{self, Argument};
 
 use super::convert::{cast, decay, is_known, part, unknown};
 use super::error::Error;
-use super::expr::{BinaryOp, Expr, Internal, UnaryOp};
+use super::expr::{BinaryOp, Expr, UnaryOp};
 use super::operate;
 use super::registers::{Home, RegisterView};
-use super::scope::{Scope, Special, Symbol, SymbolKind, Unavailable, WayOut};
+use super::scope::{Fact, Scope, Special, Symbol, SymbolKind, Unavailable, WayOut};
 use super::types::{Kind, Type};
 use super::value::{Place, Value};
 
@@ -80,6 +80,7 @@ impl Evaluator<'_> {
             Expr::Retval => self.retval(),
             Expr::Entry(expr) => self.entry(expr),
             Expr::Special(what) => self.special(*what),
+            Expr::Fact(what) => Ok(self.fact(*what)),
             Expr::Symbol { name, symbol } => match symbol.kind {
                 SymbolKind::Text | SymbolKind::Ifunc => {
                     Ok(Value::at(symbol_type(symbol), symbol.address))
@@ -255,6 +256,15 @@ impl Evaluator<'_> {
         Ok(Value::at(Type::long(), registers.sp().wrapping_add(above)))
     }
 
+    fn fact(&self, what: Fact) -> Value {
+        match self.scope().fact(what) {
+            Some(text) => string(text.as_bytes(), &Type::char()),
+            // A thread's name has room for 16 bytes (TASK_COMM_LEN).
+            None if self.typing() => unknown(Type::char().array(16)),
+            None => Value::void(),
+        }
+    }
+
     fn retval(&self) -> Result<Value, Error> {
         let place = Place::Register {
             register: arch::RETURN_VALUE,
@@ -280,7 +290,7 @@ impl Evaluator<'_> {
 
     fn special(&self, what: Special) -> Result<Value, Error> {
         let ty = match what {
-            Special::Now | Special::Wall => Type::long(),
+            Special::Now | Special::Wall | Special::Random => Type::long(),
             Special::Tid | Special::Pid | Special::Cpu => Type::int(),
         };
         if self.typing() {
@@ -498,26 +508,6 @@ impl Evaluator<'_> {
             return Err(Error::new(format!("There is no member named {name}.")));
         };
         Ok(member_of(base, member))
-    }
-
-    fn internal(&mut self, function: Internal, arguments: &[Expr]) -> Result<Value, Error> {
-        let ty = match function {
-            Internal::Be16 => Type::integer("unsigned short", 2, false),
-            Internal::Be32 => Type::unsigned_int(),
-            Internal::Be64 => Type::unsigned_long(),
-        };
-        let Some(argument) = arguments.first() else {
-            return Err(Error::new("You must provide one argument: the address."));
-        };
-        let address = self.value(argument)?;
-        if self.typing() {
-            return Ok(unknown(ty));
-        }
-        let mut bytes = vec![0; ty.size() as usize];
-        self.scope()
-            .read(address.as_u64(self.scope())?, &mut bytes)?;
-        bytes.reverse();
-        Ok(Value::from_bytes(ty, bytes))
     }
 
     /// Nothing is ever called in the target: the arguments and the function are still looked at,

@@ -2,7 +2,7 @@
 //! symbol has its address.
 
 use super::registers::RegisterView;
-use super::scope::{Special, Symbol};
+use super::scope::{Fact, Special, Symbol};
 use super::types::Type;
 
 /// One expression.
@@ -49,6 +49,8 @@ pub(crate) enum Expr {
     Entry(Box<Expr>),
     /// `$_now` and its kin. The type is `long`, `int` for ids.
     Special(Special),
+    /// `$_comm` and its kin: an array of characters.
+    Fact(Fact),
     /// A symbol without debug info.
     Symbol {
         /// The name as it was written.
@@ -155,6 +157,18 @@ pub(crate) enum Internal {
     Be32,
     /// `$_be64(p)`: `unsigned long`.
     Be64,
+    /// `$_streq(a, b)`: 1 if two strings are equal; `int`, as in gdb.
+    Streq,
+    /// `$_memeq(a, b, n)`: 1 if so many bytes are equal; `int`.
+    Memeq,
+    /// `$_regex(s, "re")`: 1 if a string begins with a match; `int`.
+    Regex,
+    /// `$_strlen(p)`: bytes in front of the zero; `int`.
+    Strlen,
+    /// `$_atoi(p[, n])`: the decimal number at the beginning of a text; `long`.
+    Atoi,
+    /// `$_random([n])`: from 0 to n-1, or to 2^31-1; `long`.
+    Random,
 }
 
 impl Expr {
@@ -201,6 +215,7 @@ impl Expr {
             | Expr::Argument(_)
             | Expr::Retval
             | Expr::Special(_)
+            | Expr::Fact(_)
             | Expr::Symbol { .. }
             | Expr::Type(_) => {}
         }

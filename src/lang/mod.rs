@@ -38,6 +38,7 @@ mod convert;
 pub(crate) mod eval;
 mod float;
 pub(crate) mod format;
+pub(crate) mod functions;
 mod lexer;
 mod literal;
 #[cfg(test)]
@@ -47,6 +48,7 @@ mod operate;
 pub(crate) mod parse;
 mod parse_type;
 pub(crate) mod place;
+pub(crate) mod rate;
 pub(crate) mod registers;
 
 pub(crate) use eval::{evaluate, type_of};

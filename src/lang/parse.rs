@@ -6,7 +6,7 @@ use super::lexer::{Lexer, Token};
 use super::literal;
 use super::parse_type::by_name;
 use super::registers;
-use super::scope::{Scope, Special};
+use super::scope::{Fact, Scope, Special};
 use super::types::Type;
 
 /// More operators than this in one expression are refused: trees are walked recursively.
@@ -566,23 +566,27 @@ fn character_type(prefix: &str) -> Type {
 /// `f(…)`: one of the language's own functions, or a call that will be refused.
 fn call(function: Expr, arguments: Vec<Expr>) -> Result<Expr, Error> {
     let internal = match &function {
-        Expr::Variable(name) => match name.as_str() {
-            "_be16" => Some(Internal::Be16),
-            "_be32" => Some(Internal::Be32),
-            "_be64" => Some(Internal::Be64),
-            _ => None,
-        },
+        Expr::Variable(name) => super::functions::by_name(name),
         _ => None,
     };
     if matches!(&function, Expr::Variable(name) if name == "_entry") {
         return entry(arguments);
     }
-    match (internal, &function) {
-        (Some(_), _) if arguments.len() != 1 => {
+    match internal {
+        None => Ok(Expr::Call(Box::new(function), arguments)),
+        Some((internal, least, most)) if (least..=most).contains(&arguments.len()) => {
+            Ok(Expr::Internal(internal, arguments))
+        }
+        Some((Internal::Be16 | Internal::Be32 | Internal::Be64, ..)) => {
             Err(Error::new("You must provide one argument: the address."))
         }
-        (Some(internal), _) => Ok(Expr::Internal(internal, arguments)),
-        _ => Ok(Expr::Call(Box::new(function), arguments)),
+        Some((_, least, most)) if least == most => Err(Error::new(format!(
+            "The function takes {least} argument{}.",
+            if least == 1 { "" } else { "s" }
+        ))),
+        Some((_, least, most)) => Err(Error::new(format!(
+            "The function takes {least} to {most} arguments."
+        ))),
     }
 }
 
@@ -627,6 +631,15 @@ fn dollar(name: String) -> Expr {
         "_cpu" => Some(Special::Cpu),
         _ => None,
     };
+    let fact = match name.as_str() {
+        "_comm" => Some(Fact::Comm),
+        "_func" => Some(Fact::Func),
+        "_probe" => Some(Fact::Probe),
+        _ => None,
+    };
+    if let Some(fact) = fact {
+        return Expr::Fact(fact);
+    }
     if let Some(special) = special {
         return Expr::Special(special);
     }

@@ -44,6 +44,19 @@ pub(crate) enum Special {
     Pid,
     /// The processor it runs on.
     Cpu,
+    /// A random number, 63 bits.
+    Random,
+}
+
+/// What can be asked about a hit that is a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Fact {
+    /// `$_comm`: the thread's name.
+    Comm,
+    /// `$_func`: the function's name, demangled.
+    Func,
+    /// `$_probe`: the probe's place as it was typed.
+    Probe,
 }
 
 /// How a place leaves its function.
@@ -146,6 +159,12 @@ pub(crate) trait Scope {
 
     /// Facts about the hit: `$_now $_wall $_tid $_pid $_cpu`.
     fn special(&self, what: Special) -> Option<u64>;
+
+    /// Texts about the hit: `$_comm $_func $_probe`.
+    fn fact(&self, what: Fact) -> Option<String> {
+        let _ = what;
+        None
+    }
 
     /// How the place of the hit leaves its function.
     fn way_out(&self) -> WayOut {

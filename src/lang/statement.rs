@@ -4,7 +4,9 @@
 //! command is the command table's business: it hands over full names.
 
 use std::io::Write;
+use std::time::Duration;
 
+use super::duration::duration;
 use super::examine::{Disassemble, ExamineState, Failure, Spec, address_of, check_letter, examine};
 use super::hexdump::hexdump;
 use super::printf::Printf;
@@ -53,6 +55,10 @@ pub(crate) enum Statement {
         /// How many bytes.
         length: Expr,
     },
+    /// `delay TIME`: the thread is held that long.
+    Delay(Duration),
+    /// `return [VALUE]`: the function is skipped.
+    Return(Option<Expr>),
     /// `silent`
     Silent,
     /// `continue [N]`
@@ -146,11 +152,21 @@ pub(crate) fn parse_statement(
         },
         "set variable" => parse_set(arguments, scope)?,
         "hexdump" => parse_hexdump(arguments, scope)?,
+        "delay" => Statement::Delay(parse_delay(arguments)?),
+        "return" if arguments.is_empty() => Statement::Return(None),
+        "return" => Statement::Return(Some(parse(arguments, scope)?)),
         "silent" if arguments.is_empty() => Statement::Silent,
         "continue" if arguments.is_empty() => Statement::Continue(None),
         "continue" => Statement::Continue(Some(parse(arguments, scope)?)),
         _ => return Ok(None),
     }))
+}
+
+fn parse_delay(text: &str) -> Result<Duration, Error> {
+    match text.is_empty() {
+        true => Err(required("a time: 5ms")),
+        false => duration(text).map_err(Error::new),
+    }
 }
 
 /// `set`'s own word for an expression, which may be shortened.
@@ -301,7 +317,7 @@ impl Statement {
                 f(address);
                 f(length);
             }
-            Statement::Continue(count) => count.iter().for_each(f),
+            Statement::Continue(value) | Statement::Return(value) => value.iter().for_each(f),
             Statement::If {
                 condition,
                 then,
@@ -317,6 +333,7 @@ impl Statement {
                     .for_each(|command| command.statement.expressions(f));
             }
             Statement::Echo(_)
+            | Statement::Delay(_)
             | Statement::Silent
             | Statement::Break
             | Statement::Next
@@ -356,6 +373,14 @@ impl Statement {
                     None => 1,
                 };
                 return Ok(Flow::Continue(count));
+            }
+            // The program has done it at the hit.
+            Statement::Delay(_) => {}
+            Statement::Return(value) => {
+                if let Some(value) = value {
+                    evaluate(value, context.scope)?.as_u64(context.scope)?;
+                }
+                return Ok(Flow::Continue(1));
             }
             Statement::Break => return Ok(Flow::Break),
             Statement::Next => return Ok(Flow::Again),

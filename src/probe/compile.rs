@@ -13,7 +13,8 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 
 use crate::arch::{ExitKind, Register, Registers};
-use crate::lang::scope::{Special, Unavailable, WayOut};
+use crate::lang::rate::Rate;
+use crate::lang::scope::{Fact, Special, Unavailable, WayOut};
 use crate::lang::script::Position;
 use crate::lang::statement::{Command, Statement};
 use crate::lang::{Error, Expr, Scope, ScopeError, Symbol, Type, Unreadable, Value};
@@ -23,6 +24,7 @@ use super::program::{Op, Program, V, Width};
 
 mod display;
 mod expression;
+mod functions;
 mod place;
 mod returns;
 #[cfg(test)]
@@ -50,6 +52,8 @@ pub(crate) struct Source<'a> {
     pub continues: bool,
     /// The site is a function's first instruction, where its arguments are in their places.
     pub entry: bool,
+    /// Only so many of the hits are looked at.
+    pub sample: Option<Rate>,
     /// The site is a way out of a function.
     pub out: Option<Out<'a>>,
 }
@@ -184,6 +188,9 @@ impl Compiler<'_> {
             self.ends.push(jump);
         }
         self.op(Op::Hit).map_err(whole)?;
+        if let Some(Rate { of, all }) = source.sample {
+            self.op(Op::Sample { of, all }).map_err(whole)?;
+        }
         self.keep = true;
         let falls_through = self.body(source.body)?;
         if falls_through && !source.continues {
@@ -269,6 +276,14 @@ impl Compiler<'_> {
             Statement::Continue(None) => {
                 let jump = self.jump()?;
                 self.ends.push(jump);
+                return Ok(false);
+            }
+            Statement::Delay(time) => {
+                let ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+                self.op(Op::Delay { ns })?;
+            }
+            Statement::Return(value) => {
+                self.skip(value.as_ref())?;
                 return Ok(false);
             }
             Statement::Continue(Some(_)) => {
@@ -468,6 +483,13 @@ impl Scope for StaticScope<'_> {
 
     fn special(&self, _: Special) -> Option<u64> {
         None
+    }
+
+    fn fact(&self, what: Fact) -> Option<String> {
+        match what {
+            Fact::Comm => None,
+            Fact::Func | Fact::Probe => self.inner.fact(what),
+        }
     }
 
     fn way_out(&self) -> WayOut {

@@ -1,7 +1,8 @@
 //! The reference interpreter of a probe's program. Engines that translate are tested against it.
 
-use super::program::{Binary, Fault, Op, Program, Special, Unary, Unavailable, V, Width};
+use super::program::{Binary, Bytes, Fault, Op, Program, Special, Unary, Unavailable, V, Width};
 use crate::arch::Register;
+use crate::lang::functions;
 
 /// What a program works on: one stopped thread, and the record that is being made.
 pub trait Machine {
@@ -29,6 +30,14 @@ pub trait Machine {
     fn recall(&mut self, index: u16) -> Result<u64, Unavailable>;
     /// Counts the hit; `false` ends the program here (an ignore count).
     fn hit(&mut self) -> bool;
+    /// Reads as much as there is of so many bytes.
+    fn available(&mut self, address: u64, most: usize) -> Vec<u8>;
+    /// The thread's name.
+    fn comm(&mut self) -> Vec<u8>;
+    /// Whether this hit is one of those that are looked at.
+    fn sample(&mut self, of: u32, all: u32) -> bool;
+    /// The thread is held before it goes on.
+    fn delay(&mut self, ns: u64);
     /// Puts bytes that were loaded into the record.
     fn keep(&mut self, address: u64, bytes: &[u8]);
     /// Reads `length` bytes into the record, and as much as is readable when not all is; `Err`
@@ -65,6 +74,9 @@ pub enum Malformed {
     /// A value's number is not below the program's count.
     #[error("op {0} names a value that does not exist")]
     Value(usize),
+    /// A literal's number is not below the program's count.
+    #[error("op {0} names a literal that does not exist")]
+    Literal(usize),
     /// A jump goes backwards or behind the end.
     #[error("op {0} jumps backwards or out of the program")]
     Jump(usize),
@@ -80,6 +92,13 @@ pub fn check(program: &Program) -> Result<(), Malformed> {
         if values.iter().flatten().any(|v| v.0 >= program.values) {
             return Err(Malformed::Value(at));
         }
+        let wrong = |bytes: &Bytes| match bytes {
+            Bytes::Literal(number) => usize::from(*number) >= program.literals.len(),
+            Bytes::Memory(_) | Bytes::Comm => false,
+        };
+        if texts(op).iter().flatten().any(wrong) {
+            return Err(Malformed::Literal(at));
+        }
         if let Op::Jump { target } | Op::JumpIfZero { target, .. } = op
             && (usize::from(*target) <= at || usize::from(*target) > program.ops.len())
         {
@@ -89,9 +108,28 @@ pub fn check(program: &Program) -> Result<(), Malformed> {
     Ok(())
 }
 
-/// The values that an op reads or writes.
-fn operands(op: &Op) -> [Option<V>; 3] {
+/// What an op compares or reads as a text.
+fn texts(op: &Op) -> [Option<Bytes>; 2] {
     match *op {
+        Op::Same { a, b, .. } => [Some(a), Some(b)],
+        Op::StringLength { of, .. } | Op::Decimal { of, .. } => [Some(of), None],
+        _ => [None; 2],
+    }
+}
+
+/// The values that an op reads or writes.
+fn operands(op: &Op) -> [Option<V>; 4] {
+    let address = |bytes| match bytes {
+        Bytes::Memory(v) => Some(v),
+        Bytes::Literal(_) | Bytes::Comm => None,
+    };
+    let [a, b, c] = match *op {
+        Op::Same {
+            to, a, b, length, ..
+        } => return [Some(to), address(a), address(b), length],
+        Op::StringLength { to, of, .. } => [Some(to), address(of), None],
+        Op::Decimal { to, of, most, .. } => [Some(to), address(of), Some(most)],
+        Op::Sample { .. } | Op::Delay { .. } => [None; 3],
         Op::Const { to, .. }
         | Op::Recall { to, .. }
         | Op::Register { to, .. }
@@ -112,7 +150,8 @@ fn operands(op: &Op) -> [Option<V>; 3] {
         Op::JumpIfZero { condition, .. } => [Some(condition), None, None],
         Op::Enter { .. } | Op::Leave { .. } | Op::Unavailable { .. } => [None; 3],
         Op::Jump { .. } | Op::Hit | Op::Command { .. } => [None; 3],
-    }
+    };
+    [a, b, c, None]
 }
 
 /// Runs a program that [`check`] accepted; `values` is scratch space that is reused.
@@ -127,7 +166,7 @@ pub fn run<M: Machine>(program: &Program, machine: &mut M, values: &mut Vec<u64>
     let mut at = 0;
     while let Some(op) = program.ops.get(at) {
         at += 1;
-        match step(op, machine, values, &mut outcome) {
+        match step(op, program, machine, values, &mut outcome) {
             Ok(Flow::Next) => {}
             Ok(Flow::To(target)) => at = usize::from(target),
             Ok(Flow::End) => break,
@@ -148,6 +187,7 @@ enum Flow {
 
 fn step<M: Machine>(
     op: &Op,
+    program: &Program,
     machine: &mut M,
     values: &mut [u64],
     outcome: &mut Outcome,
@@ -196,6 +236,9 @@ fn step<M: Machine>(
             width,
             signed,
         } => (to, width.extend(value(from), signed)),
+        Op::Same { to, .. } | Op::StringLength { to, .. } | Op::Decimal { to, .. } => {
+            (to, text(op, program, machine, values)?)
+        }
         Op::CaptureString {
             end,
             address,
@@ -209,6 +252,48 @@ fn step<M: Machine>(
     };
     values[usize::from(to.0)] = result;
     Ok(Flow::Next)
+}
+
+/// The ops on texts.
+fn text<M: Machine>(
+    op: &Op,
+    program: &Program,
+    machine: &mut M,
+    values: &[u64],
+) -> Result<u64, Fault> {
+    let value = |v: V| values[usize::from(v.0)];
+    let bytes = |bytes: Bytes, machine: &mut M| match bytes {
+        Bytes::Memory(v) => functions::Bytes::At(value(v)),
+        Bytes::Literal(number) => {
+            let literal = program.literals.get(usize::from(number));
+            functions::Bytes::Here(literal.cloned().unwrap_or_default())
+        }
+        Bytes::Comm => functions::Bytes::Here(machine.comm()),
+    };
+    let keeps = matches!(
+        op,
+        Op::Same { keep: true, .. }
+            | Op::StringLength { keep: true, .. }
+            | Op::Decimal { keep: true, .. }
+    );
+    let of = texts(op).map(|of| of.map(|of| bytes(of, machine)));
+    let read: functions::Available = &mut |address, most| {
+        let found = machine.available(address, most);
+        if keeps {
+            machine.keep(address, &found);
+        }
+        found
+    };
+    Ok(match (op, of) {
+        (Op::Same { length, .. }, [Some(a), Some(b)]) => {
+            functions::same(&a, &b, length.map(value), read)?.into()
+        }
+        (Op::StringLength { .. }, [Some(of), _]) => functions::string(&of, read)?.len() as u64,
+        (Op::Decimal { most, .. }, [Some(of), _]) => {
+            functions::number(&of, value(*most), read)? as u64
+        }
+        _ => 0,
+    })
 }
 
 /// The ops that change something else than a value.
@@ -257,6 +342,13 @@ fn effect<M: Machine>(
                 return Ok(Flow::End);
             }
         }
+        Op::Sample { of, all } => {
+            outcome.hit = machine.sample(of, all);
+            if !outcome.hit {
+                return Ok(Flow::End);
+            }
+        }
+        Op::Delay { ns } => machine.delay(ns),
         Op::Command { index } => outcome.command = index,
         _ => {}
     }

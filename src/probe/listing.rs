@@ -2,12 +2,15 @@
 
 use std::fmt;
 
-use super::program::{Binary, Op, Program, Special, Unary, V, Width};
+use super::program::{Binary, Bytes, Op, Program, Special, Unary, V, Width};
 
 impl fmt::Display for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (number, op) in self.ops.iter().enumerate() {
             writeln!(f, "{number:5}  {}", line(op))?;
+        }
+        for (number, literal) in self.literals.iter().enumerate() {
+            writeln!(f, "       literal {number}: \"{}\"", literal.escape_ascii())?;
         }
         let writes = if self.capabilities.writes {
             ", writes"
@@ -31,7 +34,7 @@ fn line(op: &Op) -> String {
             signed,
             keep,
         } => {
-            let keep = if *keep { ", keep" } else { "" };
+            let keep = kept(*keep);
             format!("{to} = load {} [{address}]{keep}", kind(*width, *signed))
         }
         Op::Binary {
@@ -97,6 +100,40 @@ fn line(op: &Op) -> String {
         Op::SetVariable { variable, from } => format!("variable {variable} = {from}"),
         Op::Jump { target } => format!("jump {target}"),
         Op::JumpIfZero { condition, target } => format!("jump {target} if {condition} is 0"),
+        Op::Same {
+            to,
+            a,
+            b,
+            length: None,
+            keep,
+        } => format!(
+            "{to} = string {} is {}{}",
+            bytes(*a),
+            bytes(*b),
+            kept(*keep)
+        ),
+        Op::Same {
+            to,
+            a,
+            b,
+            length: Some(length),
+            keep,
+        } => format!(
+            "{to} = {length} bytes {} are {}{}",
+            bytes(*a),
+            bytes(*b),
+            kept(*keep)
+        ),
+        Op::StringLength { to, of, keep } => {
+            format!("{to} = string length of {}{}", bytes(*of), kept(*keep))
+        }
+        Op::Decimal { to, of, most, keep } => format!(
+            "{to} = number of at most {most} characters {}{}",
+            bytes(*of),
+            kept(*keep)
+        ),
+        Op::Sample { of, all } => format!("sample {of} of {all}"),
+        Op::Delay { ns } => format!("delay {ns} ns"),
         Op::Enter { function } => format!("enter {function:#x}"),
         Op::Remember {
             function,
@@ -115,6 +152,18 @@ impl fmt::Display for V {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "v{}", self.0)
     }
+}
+
+fn bytes(of: Bytes) -> String {
+    match of {
+        Bytes::Memory(address) => format!("[{address}]"),
+        Bytes::Literal(number) => format!("literal {number}"),
+        Bytes::Comm => "$_comm".into(),
+    }
+}
+
+fn kept(keep: bool) -> &'static str {
+    if keep { ", keep" } else { "" }
 }
 
 fn lower(name: &impl fmt::Debug) -> String {

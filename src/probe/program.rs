@@ -96,6 +96,17 @@ pub enum Unary {
     Swap,
 }
 
+/// Something to compare with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Bytes {
+    /// Memory at the address in this value.
+    Memory(V),
+    /// One of the program's literals.
+    Literal(u16),
+    /// The thread's name.
+    Comm,
+}
+
 /// One instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Op {
@@ -179,6 +190,52 @@ pub enum Op {
         width: Width,
         /// Extended by sign.
         signed: bool,
+    },
+    /// 1 if two strings are equal, or so many bytes; else 0. At most
+    /// [`MOST`](crate::lang::functions::MOST) bytes are looked at, none behind the first difference.
+    Same {
+        /// Where it goes.
+        to: V,
+        /// One of them.
+        a: Bytes,
+        /// The other.
+        b: Bytes,
+        /// How many bytes; strings without.
+        length: Option<V>,
+        /// The bytes go into the record too.
+        keep: bool,
+    },
+    /// The bytes of a string in front of its zero.
+    StringLength {
+        /// Where it goes.
+        to: V,
+        /// The string.
+        of: Bytes,
+        /// The bytes go into the record too.
+        keep: bool,
+    },
+    /// The decimal number at the beginning of a text.
+    Decimal {
+        /// Where it goes.
+        to: V,
+        /// The text.
+        of: Bytes,
+        /// At most so many characters.
+        most: V,
+        /// The bytes go into the record too.
+        keep: bool,
+    },
+    /// Goes on for some passes and ends the program, without a hit's record, for the others.
+    Sample {
+        /// For so many …
+        of: u32,
+        /// … of so many.
+        all: u32,
+    },
+    /// Holds the thread for so many nanoseconds before it goes on.
+    Delay {
+        /// How long.
+        ns: u64,
     },
     /// Puts `length` bytes at `address` into the record, at most `maximum` (the cut is visible in
     /// the record). Memory that is unreadable from the first byte on is a fault; a readable
@@ -295,4 +352,6 @@ pub struct Program {
     pub values: u16,
     /// What it may do.
     pub capabilities: Capabilities,
+    /// Texts that it compares with.
+    pub literals: Vec<Vec<u8>>,
 }

@@ -64,6 +64,8 @@ pub(crate) struct ProbeSummary {
     pub hits: u64,
     /// Records that were written.
     pub records: u64,
+    /// Hits that a rate left out, where there is one.
+    pub skipped: Option<u64>,
     /// Records that were lost.
     pub drops: u64,
     /// Bodies that ended early.

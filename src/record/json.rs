@@ -113,6 +113,9 @@ fn probe_summary(probe: &ProbeSummary) -> Value {
         "faults": probe.faults.to_string(),
         "ns_per_hit": probe.ns_per_hit.map(|ns| ns.to_string()),
     });
+    if let Some(skipped) = probe.skipped {
+        object["skipped"] = json!(skipped.to_string());
+    }
     if let Some(calls) = &probe.calls {
         object["calls"] = json!({
             "entries": calls.entries.to_string(),
@@ -195,6 +198,7 @@ mod tests {
                     hits: 1,
                     calls: Some(crate::record::Calls::default()),
                     undecided: 3,
+                    skipped: Some(4),
                     ..ProbeSummary::default()
                 },
             ],

@@ -40,6 +40,10 @@ pub struct ProbeCounters {
     pub unknown: AtomicU64,
     /// Passes whose condition needed a value that was not available: no hits.
     pub undecided: AtomicU64,
+    /// Hits that a rate was asked about, and those that were not looked at.
+    pub sampled: AtomicU64,
+    /// See there.
+    pub skipped: AtomicU64,
     /// 0: passes are neither counted nor looked at.
     pub enabled: AtomicU32,
     /// 1: disabled by its first hit (`tbreak`).
@@ -63,9 +67,22 @@ impl ProbeCounters {
             &self.evicted,
             &self.unknown,
             &self.undecided,
+            &self.sampled,
+            &self.skipped,
         ] {
             count.store(0, Ordering::Relaxed);
         }
+    }
+
+    /// Decides about one hit of a rate: the first of each `all / of`, evenly spread.
+    pub fn sample(&self, of: u32, all: u32) -> bool {
+        let number = self.sampled.fetch_add(1, Ordering::Relaxed);
+        let place = number % u64::from(all.max(1)) * u64::from(of) % u64::from(all.max(1));
+        let taken = place < u64::from(of);
+        if !taken {
+            self.skipped.fetch_add(1, Ordering::Relaxed);
+        }
+        taken
     }
 
     /// Counts one hit; `false` when an ignore count took it.
@@ -157,6 +174,25 @@ mod tests {
         assert_eq!(front.probe(3).hits.load(Ordering::Relaxed), 4);
         keeper.variable(7).store(9, Ordering::Relaxed);
         assert_eq!(front.variable(7).load(Ordering::Relaxed), 9);
+    }
+
+    #[test]
+    fn a_rate_is_kept_to_the_hit() {
+        let counters = Counters::create().unwrap();
+        for (place, (of, all)) in [(1, 10), (3, 7), (5, 1000), (1, 1), (999, 1000)]
+            .into_iter()
+            .enumerate()
+        {
+            let probe = counters.probe(place as u16);
+            let taken = (0..7000).filter(|_| probe.sample(of, all)).count();
+            assert_eq!(taken as u32, 7000 / all * of);
+            assert_eq!(probe.skipped.load(Ordering::Relaxed), 7000 - taken as u64);
+        }
+        let probe = counters.probe(9);
+        assert_eq!(
+            [0; 4].map(|_| probe.sample(1, 2)),
+            [true, false, true, false]
+        );
     }
 
     #[test]

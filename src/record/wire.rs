@@ -29,10 +29,12 @@ pub enum Unavailable {
          its calls cannot be told."
     )]
     EntryInLoop,
+    #[error("More than 65536 bytes are not looked at.")]
+    TooLong,
 }
 
 impl Unavailable {
-    const ALL: [Unavailable; 7] = [
+    const ALL: [Unavailable; 8] = [
         Unavailable::Retval,
         Unavailable::RetvalAtJump,
         Unavailable::Entry,
@@ -40,6 +42,7 @@ impl Unavailable {
         Unavailable::EntryFault,
         Unavailable::EntryNotKept,
         Unavailable::EntryInLoop,
+        Unavailable::TooLong,
     ];
 }
 
@@ -101,6 +104,11 @@ pub enum Segment {
         /// Its value.
         value: u64,
     },
+    /// A random number that the program drew.
+    Random {
+        /// The number.
+        value: u64,
+    },
     /// What an expression was at the entry of the call that ends here.
     Entry {
         /// Its place among the probe's expressions.
@@ -123,6 +131,7 @@ const HEADER_WORDS: usize = 7 + Registers::COUNT;
 const MEMORY: u64 = 1;
 const VARIABLE: u64 = 2;
 const ENTRY: u64 = 3;
+const RANDOM: u64 = 4;
 
 /// A record that is being made, in space that is used again for the next one.
 #[derive(Default)]
@@ -166,6 +175,12 @@ impl Builder {
     /// Adds what an expression was at the entry.
     pub fn entry(&mut self, index: u16, value: u64) {
         self.words.push(ENTRY | u64::from(index) << 8);
+        self.words.push(value);
+    }
+
+    /// Adds a random number.
+    pub fn random(&mut self, value: u64) {
+        self.words.push(RANDOM);
         self.words.push(value);
     }
 
@@ -252,6 +267,7 @@ fn decode_segment(words: &[u64]) -> Option<(Segment, &[u64])> {
             let variable = u16::try_from(kind >> 8).ok()?;
             Some((Segment::Variable { variable, value }, rest))
         }
+        RANDOM => Some((Segment::Random { value }, rest)),
         ENTRY => {
             let index = u16::try_from(kind >> 8).ok()?;
             Some((Segment::Entry { index, value }, rest))
@@ -295,6 +311,7 @@ mod tests {
             builder.memory(0x1000, 20, b"Hello World!!");
             builder.variable(5, u64::MAX);
             builder.entry(3, 7);
+            builder.random(8);
             builder.memory(1, 0, b"");
             let words = builder.finish(&header(fault)).to_vec();
             let record = decode(&words).unwrap();
@@ -312,6 +329,7 @@ mod tests {
                 memory(0x1000, 20, b"Hello World!!"),
                 variable,
                 Segment::Entry { index: 3, value: 7 },
+                Segment::Random { value: 8 },
                 memory(1, 0, b""),
             ];
             assert_eq!(record.segments, expected);

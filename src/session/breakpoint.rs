@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::returns::WayOut;
 use crate::error::{Error, fail};
+use crate::lang::rate::Rate;
 use crate::lang::script::Node;
 use crate::probe::named::Pieces;
 
@@ -56,6 +57,8 @@ pub struct Probe {
     pub spec: String,
     /// The condition as it was typed.
     pub condition: Option<String>,
+    /// Only so many of its hits are looked at.
+    pub sample: Option<Rate>,
     /// What runs at a hit.
     pub body: Option<Arc<[Node]>>,
     /// After a hit.
@@ -266,6 +269,9 @@ fn rows(probe: &Probe, width: usize, out: &mut String) {
     {
         let _ = writeln!(out, "\tstop only if {condition}");
     }
+    if let Some(rate) = probe.sample {
+        let _ = writeln!(out, "\tsample {rate} of the hits");
+    }
     if probe.hits > 0 {
         let s = if probe.hits == 1 { "" } else { "s" };
         let _ = writeln!(out, "\tbreakpoint already hit {} time{s}", probe.hits);
@@ -410,6 +416,7 @@ mod tests {
             origin: Origin::Break,
             spec: "f".into(),
             condition: None,
+            sample: None,
             body: None,
             disposition: Disposition::Keep,
             enabled: true,

@@ -52,6 +52,8 @@ impl Session {
             keeper: self.keeper.as_mut().map(RefCell::new),
             registers: Some(record.header.registers),
             returns: vec![(record.header.probe, returns.clone())],
+            site: None,
+            comm: None,
             read_only: self.read_only,
             reading: None,
         };

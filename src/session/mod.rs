@@ -275,6 +275,7 @@ impl Session {
             None => here.and_then(|pc| self.place_at(self.current, pc, None).reading()),
         };
         let returns = tid.map_or_else(Vec::new, |tid| self.returns_at(tid));
+        let site = tid.and_then(|tid| self.site_at(tid));
         let (source, names): (_, &dyn view::Names) =
             match (self.targets.get(self.current), &self.program) {
                 (Some(target), _) => (
@@ -295,6 +296,8 @@ impl Session {
             keeper: self.keeper.as_mut().map(RefCell::new),
             registers: registers.as_deref().copied(),
             returns,
+            site,
+            comm: None,
             read_only: self.read_only,
             reading,
         };

@@ -10,6 +10,7 @@ use super::view::{self, Names, View};
 use super::{named, returns};
 use crate::engine::protocol::Then;
 use crate::error::{Error, fail};
+use crate::lang::rate::Rate;
 use crate::lang::scope::{Unavailable, WayOut};
 use crate::lang::script::{Node, Position, Resolver};
 use crate::lang::statement::{Command, Statement};
@@ -173,6 +174,7 @@ struct Place<'a> {
     /// A way out of a function.
     out: Option<&'a returns::WayOut>,
     strict: bool,
+    sample: Option<Rate>,
     always_continues: bool,
 }
 
@@ -255,6 +257,7 @@ fn make_at(
         body,
         continues,
         entry: place.entry,
+        sample: place.sample,
         out,
     };
     let mut asks = None;
@@ -366,11 +369,14 @@ impl Session {
             entry,
             out: location.out.as_ref(),
             strict: self.settings.strict,
+            sample: probe.sample,
             always_continues: probe.origin == Origin::Trace,
         };
         let names = self.names;
+        let site = Some((location.address, probe.spec.clone()));
         let known = named::Place::of(location);
         let mut decide = |view: &mut View<'_>| {
+            view.site = site.clone();
             let parsed = parse(probe, names, view, known.clone());
             let keeper = view.keeper.as_ref().map(RefCell::borrow);
             let own = keeper.as_ref().map(|keeper| keeper.counters());

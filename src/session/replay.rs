@@ -236,9 +236,13 @@ impl Session {
             };
             return (out, Some(fault));
         }
-        let Some(target) = self.targets.get(index) else {
+        if index >= self.targets.len() {
             return (out, None);
-        };
+        }
+        let comm = self.comm(index, Tid(record.header.tid));
+        let probe = self.probes.at_place(record.header.probe);
+        let spec = probe.map(|probe| probe.spec.clone()).unwrap_or_default();
+        let target = &self.targets[index];
         let snapshot = Snapshot::new(record, &self.variables);
         let mut view = View {
             source: Source::Record(snapshot),
@@ -247,6 +251,8 @@ impl Session {
             keeper: self.keeper.as_mut().map(RefCell::new),
             registers: Some(record.header.registers),
             returns: vec![(record.header.probe, returns)],
+            site: Some((record.header.registers.pc(), spec)),
+            comm: Some(comm),
             read_only: self.read_only,
             reading: None,
         };
@@ -387,16 +393,18 @@ impl Session {
                 let place = counters.probe(probe.place);
                 let hits = place.hits.load(Ordering::Relaxed);
                 let drops = place.drops.load(Ordering::Relaxed);
+                let skipped = place.skipped.load(Ordering::Relaxed);
                 let cost = place.cost_ns.load(Ordering::Relaxed);
                 let records = match &self.sinks {
                     Some(sinks) => sinks.records(probe.number),
-                    None => hits.saturating_sub(drops),
+                    None => hits.saturating_sub(drops).saturating_sub(skipped),
                 };
                 ProbeSummary {
                     probe: probe.number,
                     location: probe.spec.clone(),
                     hits,
                     records,
+                    skipped: probe.sample.is_some().then_some(skipped),
                     drops,
                     faults: place.faults.load(Ordering::Relaxed),
                     ns_per_hit: cost.checked_div(hits),
@@ -473,6 +481,9 @@ pub fn summary_lines(summary: &Summary) -> Vec<String> {
                 ", {} dropped (the reader was too slow)",
                 probe.drops
             ));
+        }
+        if let Some(skipped) = probe.skipped {
+            line.push_str(&format!(", {skipped} left out (sample)"));
         }
         if probe.faults > 0 {
             line.push_str(&format!(", {} faults", probe.faults));

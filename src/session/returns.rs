@@ -8,11 +8,22 @@ use super::breakpoint::{Location, Probe};
 use super::images::{Images, Unresolved};
 use super::plan::Returns;
 use super::sites::location;
-use crate::arch::{self, ExitKind, FileAddress};
+use super::view::Names;
+use crate::arch::{self, ExitKind, FileAddress, Register};
 use crate::engine::protocol::{Reason, Tid};
 use crate::error::{Error, fail};
 use crate::lang::scope::WayOut as Way;
 use crate::symbols::{Loaded, Place};
+
+/// Registers of a caller.
+pub struct Caller {
+    /// Where it goes on.
+    pub pc: u64,
+    /// Its stack pointer.
+    pub sp: u64,
+    /// Its frame pointer, if the function has saved it.
+    pub frame: Option<u64>,
+}
 
 /// A function whose ways out are known.
 #[derive(Debug, PartialEq, Eq)]
@@ -154,6 +165,53 @@ impl Session {
             Some((self.probes.get(*number)?.place, plan.returns.clone()))
         })
         .collect()
+    }
+
+    /// Where a thread stands at a probe, and the probe's place as it was typed.
+    pub(super) fn site_at(&self, tid: Tid) -> Option<(u64, String)> {
+        let thread = self.target()?.threads.get(tid)?;
+        let Reason::Probe { probe, .. } = thread.reason? else {
+            return None;
+        };
+        let pc = thread.registers.as_ref()?.pc();
+        Some((pc, self.probes.at_place(probe)?.spec.clone()))
+    }
+
+    /// What a thread's registers are in the caller of where it stands, as far as the code there
+    /// proves it: at a function's first instruction, at a return, behind the prologue.
+    pub fn caller(&mut self, tid: Tid) -> Result<Caller, Error> {
+        let Some(registers) = self.registers(tid) else {
+            fail!("No registers.");
+        };
+        let (pc, sp) = (registers.pc(), registers.sp());
+        let target = self.need_target()?;
+        let (id, offset) = (target.id, target.images.symbol_at(pc).map(|(_, o)| o));
+        let code = target.images.code(pc);
+        let start = offset.map(|offset| target.images.code(pc.wrapping_sub(offset)));
+        let behind = start.map(|code| arch::prologue(&code) as u64);
+        let frame = registers.get(Register::Rbp);
+        // Where the return address is, and where the caller's frame pointer.
+        let (above, saved) = match (offset, arch::returns(&code)) {
+            (Some(0), _) | (_, true) => (sp, None),
+            (Some(offset), _) if offset > 0 && Some(offset) == behind => {
+                (frame.wrapping_add(8), Some(frame))
+            }
+            _ => fail!(
+                "Can not force return here: the return address is known at a function's first instruction, behind its prologue and at its returns only."
+            ),
+        };
+        let keeper = self.keeper()?;
+        let mut word = |at: u64| {
+            let mut bytes = [0; 8];
+            let read = keeper.read(id, at, &mut bytes);
+            read.map(|()| u64::from_le_bytes(bytes))
+                .map_err(|at| Error::new(format!("Cannot access memory at address {at:#x}")))
+        };
+        Ok(Caller {
+            pc: word(above)?,
+            sp: above.wrapping_add(8),
+            frame: saved.map(&mut word).transpose()?,
+        })
     }
 
     /// The location of a probe at an address.

@@ -81,7 +81,12 @@ impl Session {
                         imported: false,
                     });
                 };
-                images.locate(spec, origin == Origin::Break && !returns)?
+                let behind_prologue = origin == Origin::Break && !returns;
+                let found = images.locate(spec, behind_prologue);
+                found.map_err(|error| match self.named.instead_of(spec) {
+                    Some(message) => Unresolved::Bad(Error::new(message)),
+                    None => error,
+                })?
             }
         };
         if returns {

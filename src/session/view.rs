@@ -1,6 +1,6 @@
 //! What an expression can reach in a session: the files alone, a stopped thread, or a record.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 
 use super::plan::Returns;
@@ -8,7 +8,7 @@ use super::variables::Variables;
 use crate::arch::{Register, Registers};
 use crate::engine::client::Keeper;
 use crate::engine::protocol::{TargetId, Tid};
-use crate::lang::scope::{Special, Unavailable, WayOut};
+use crate::lang::scope::{Fact, Special, Unavailable, WayOut};
 use crate::lang::{Expr, Scope, ScopeError, Symbol, Unreadable, Value};
 use crate::probe::named::Reading;
 use crate::record::wire::{Record, Segment};
@@ -53,6 +53,8 @@ pub struct Snapshot<'a> {
     /// Newer pieces last.
     written: Vec<(u64, Vec<u8>)>,
     variables: HashMap<String, u64>,
+    /// How many random numbers were asked for.
+    drawn: Cell<usize>,
 }
 
 impl<'a> Snapshot<'a> {
@@ -67,14 +69,30 @@ impl<'a> Snapshot<'a> {
                 Segment::Variable { variable, value } => {
                     Some((names.at(*variable)?.0.to_string(), *value))
                 }
-                Segment::Memory { .. } | Segment::Entry { .. } => None,
+                Segment::Memory { .. } | Segment::Entry { .. } | Segment::Random { .. } => None,
             })
             .collect();
         Snapshot {
             record,
             written: Vec::new(),
             variables,
+            drawn: Cell::new(0),
         }
+    }
+
+    /// The next of the random numbers that the program drew.
+    fn random(&self) -> Option<u64> {
+        let numbers = self
+            .record
+            .segments
+            .iter()
+            .filter_map(|segment| match segment {
+                Segment::Random { value } => Some(*value),
+                _ => None,
+            });
+        let number = self.drawn.get();
+        self.drawn.set(number + 1);
+        numbers.into_iter().nth(number)
     }
 
     fn at_entry(&self, index: u16) -> Result<u64, Unavailable> {
@@ -163,6 +181,10 @@ pub struct View<'a> {
     pub registers: Option<Registers>,
     /// What the probes there know of a way out of a function, with their places in the counters.
     pub returns: Vec<(u16, Returns)>,
+    /// The place of the hit, and that of its probe as it was typed.
+    pub site: Option<(u64, String)>,
+    /// The thread's name, where it is known.
+    pub comm: Option<String>,
     /// A process is not to be changed.
     pub read_only: bool,
     /// What the named probe knows that expressions are about.
@@ -318,6 +340,21 @@ impl Scope for View<'_> {
         self.variables.push_history(value)
     }
 
+    fn fact(&self, what: Fact) -> Option<String> {
+        match (what, &self.source) {
+            (Fact::Comm, Source::Live { pid, tid, .. }) => {
+                Some(super::process::thread_name(*pid, tid.0))
+            }
+            (Fact::Comm, _) => self.comm.clone(),
+            (Fact::Probe, _) => self.site.as_ref().map(|(_, probe)| probe.clone()),
+            (Fact::Func, _) => {
+                let pc = self.registers.as_ref().map(Registers::pc);
+                let address = self.site.as_ref().map(|(address, _)| *address).or(pc)?;
+                self.names.symbol_at(address).map(|(name, _)| name)
+            }
+        }
+    }
+
     fn way_out(&self) -> WayOut {
         let ways = self.returns.iter().map(|(_, returns)| returns.way);
         ways.into_iter()
@@ -351,12 +388,14 @@ impl Scope for View<'_> {
         match &self.source {
             Source::Files => match what {
                 Special::Now | Special::Wall => clock(what),
+                Special::Random => Some(random()),
                 Special::Tid | Special::Pid | Special::Cpu => None,
             },
             Source::Live { pid, tid, .. } => match what {
                 Special::Now | Special::Wall => clock(what),
                 Special::Tid => Some(tid.0 as u64),
                 Special::Pid => Some(*pid as u64),
+                Special::Random => Some(random()),
                 Special::Cpu => None,
             },
             Source::Record(snapshot) => {
@@ -367,10 +406,17 @@ impl Scope for View<'_> {
                     Special::Tid => header.tid as u64,
                     Special::Pid => header.pid as u64,
                     Special::Cpu => u64::from(header.cpu?),
+                    Special::Random => snapshot.random()?,
                 })
             }
         }
     }
+}
+
+/// A random number, 63 bits.
+fn random() -> u64 {
+    use std::hash::{BuildHasher, RandomState};
+    RandomState::new().hash_one(0) >> 1
 }
 
 /// Nanoseconds of CLOCK_MONOTONIC or CLOCK_REALTIME.

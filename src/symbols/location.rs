@@ -116,8 +116,8 @@ fn single_colon(text: &str) -> Option<(&str, &str)> {
     let mut at = 0;
     while at < bytes.len() {
         match bytes[at] {
-            b'(' | b'<' | b'{' => depth += 1,
-            b')' | b'>' | b'}' => depth = depth.saturating_sub(1),
+            b'(' | b'<' | b'{' | b'[' => depth += 1,
+            b')' | b'>' | b'}' | b']' => depth = depth.saturating_sub(1),
             b':' if bytes.get(at + 1) == Some(&b':') => at += 1,
             b':' if depth == 0 && at > 0 && at + 1 < bytes.len() => {
                 return Some((&text[..at], &text[at + 1..]));
@@ -151,6 +151,11 @@ mod tests {
         assert_eq!(
             Location::parse("libx.so:a::b"),
             function(Some("libx.so"), "a::b")
+        );
+        // A name as g++ tags it.
+        assert_eq!(
+            Location::parse("C::read[abi:cxx11](bool)"),
+            function(None, "C::read[abi:cxx11](bool)")
         );
         assert_eq!(Location::parse("libc`puts"), function(Some("libc"), "puts"));
         assert_eq!(

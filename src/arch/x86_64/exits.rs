@@ -79,6 +79,12 @@ pub enum Undecoded {
     },
 }
 
+/// Whether `code` begins with a return.
+pub fn returns(code: &[u8]) -> bool {
+    let instruction = Decoder::new(64, code, DecoderOptions::NONE).decode();
+    instruction.flow_control() == FlowControl::Return
+}
+
 /// Reads a whole function: its `parts` are its own code, then what the compiler moved away of it,
 /// each with its address.
 pub fn exits(parts: &[(u64, Vec<u8>)]) -> Result<Exits, Undecoded> {

@@ -16,7 +16,7 @@ mod vector;
 pub use abi::{Argument, INT3, RETURN_VALUE, SYSCALL, SYSCALL_ARGUMENTS, argument, find_syscall};
 pub use decode::{Boundary, boundary};
 pub use disassemble::disassemble;
-pub use exits::{ExitKind, Target, exits};
+pub use exits::{ExitKind, Target, exits, returns};
 pub use names::{EFLAGS, INFO_REGISTERS, MASK_REGISTERS, MXCSR, RegisterClass, register_name};
 pub use prologue::prologue;
 pub use registers::{Register, Registers};

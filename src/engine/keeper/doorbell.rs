@@ -21,13 +21,6 @@ pub struct Bell {
 }
 
 impl Bell {
-    /// One more of them.
-    pub fn another(&self) -> io::Result<Bell> {
-        Ok(Bell {
-            pipe: self.pipe.try_clone()?,
-        })
-    }
-
     /// Wakes the waiting thread. What it should look at must be in place before.
     pub fn ring(&self) {
         // A full pipe means that the child has rings to answer already.

@@ -35,6 +35,28 @@ pub struct HitSpace {
     values: Vec<u64>,
     builder: Builder,
     chunk: Vec<u8>,
+    /// How long the thread is to be held, nanoseconds.
+    delay: u64,
+    random: Random,
+}
+
+/// Random numbers, by xorshift64* (Vigna 2016).
+struct Random(u64);
+
+impl Default for Random {
+    fn default() -> Random {
+        Random(clock::wall_ns() | 1)
+    }
+}
+
+impl Random {
+    /// 63 bits.
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 1
+    }
 }
 
 /// Memory that was read before the programs run.
@@ -154,17 +176,24 @@ impl Target {
         };
         match self.run_probes(&mut registers, at, moment) {
             Some((site, probe)) => {
+                self.work.delay = 0;
                 let _ = stopped.set_registers(&registers);
                 let pass = (registers.pc() == at).then_some(at);
                 let reason = Reason::Probe { site, probe };
                 let patience = self.sites.get(at).and_then(|site| site.patience(probe));
                 match (patience, pass) {
-                    (Some(_), Some(at)) if self.absent => self.pass(stopped, registers, at),
+                    (Some(_), Some(at)) if self.patience.absent => {
+                        self.pass(stopped, registers, at)
+                    }
                     (patience, pass) => {
                         self.tell_stopped(stopped, 0, pass, reason);
                         patience.into_iter().for_each(|it| self.wait_at_most(it));
                     }
                 }
+            }
+            None if self.work.delay > 0 => {
+                let ns = std::mem::take(&mut self.work.delay);
+                self.delay(stopped, registers, at, ns);
             }
             None if registers.pc() == at => self.pass(stopped, registers, at),
             None => {
@@ -199,6 +228,8 @@ impl Target {
                 ahead: &mut self.work.ahead,
                 builder: &mut self.work.builder,
                 chunk: &mut self.work.chunk,
+                delay: &mut self.work.delay,
+                random: &mut self.work.random,
                 registers,
                 counters: &self.counters,
                 probe: probe.probe,
@@ -436,6 +467,8 @@ struct HitMachine<'a> {
     ahead: &'a mut Ahead,
     builder: &'a mut Builder,
     chunk: &'a mut Vec<u8>,
+    delay: &'a mut u64,
+    random: &'a mut Random,
     registers: &'a mut Registers,
     counters: &'a Counters,
     probe: u16,
@@ -530,6 +563,11 @@ impl Machine for HitMachine<'_> {
             Special::Tid => self.moment.tid as u64,
             Special::Pid => self.moment.pid as u64,
             Special::Cpu => self.moment.cpu.map_or(u64::MAX, u64::from),
+            Special::Random => {
+                let value = self.random.next();
+                self.builder.random(value);
+                value
+            }
         }
     }
 
@@ -560,6 +598,28 @@ impl Machine for HitMachine<'_> {
 
     fn hit(&mut self) -> bool {
         self.counters.probe(self.probe).hit()
+    }
+
+    fn available(&mut self, address: u64, most: usize) -> Vec<u8> {
+        self.read_chunk(address, most);
+        let found = self.chunk.clone();
+        self.ahead.learn(address, &found);
+        found
+    }
+
+    fn comm(&mut self) -> Vec<u8> {
+        let name = std::fs::read(format!("/proc/{}/comm", self.moment.tid)).unwrap_or_default();
+        let mut name = name.strip_suffix(b"\n").unwrap_or(&name).to_vec();
+        name.push(0);
+        name
+    }
+
+    fn sample(&mut self, of: u32, all: u32) -> bool {
+        self.counters.probe(self.probe).sample(of, all)
+    }
+
+    fn delay(&mut self, ns: u64) {
+        *self.delay = self.delay.saturating_add(ns);
     }
 
     fn keep(&mut self, address: u64, bytes: &[u8]) {

@@ -3,9 +3,9 @@
 //! It parses no files of the target's, has no terminal, and never waits for the front. One thread
 //! (this one) listens to the front; each target has a thread that traces it.
 
-mod alarm;
 mod children;
 mod crash;
+mod delay;
 mod doorbell;
 mod entries;
 mod follow;
@@ -15,6 +15,7 @@ mod launch;
 mod leave;
 pub(super) mod memory;
 mod orders;
+mod patience;
 mod prefetch;
 mod signals;
 mod site;
@@ -23,6 +24,7 @@ mod stop;
 pub(super) mod sys;
 mod target;
 mod thread;
+mod timer;
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -33,7 +35,6 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
-use self::alarm::Alarm;
 use self::doorbell::{Bell, Doorbell};
 use self::launch::Inheritance;
 use self::target::{Order, Parts, Target};
@@ -133,7 +134,7 @@ fn settle() -> Inheritance {
 /// One tracing thread, from the control thread's side.
 struct Tracer {
     orders: Sender<Order>,
-    bell: Bell,
+    bell: Arc<Bell>,
     thread: JoinHandle<()>,
 }
 
@@ -231,10 +232,10 @@ impl Control {
             .ok_or(Failure::Malformed)?;
         let (read, bell) = doorbell::pipe().map_err(fork)?;
         let (orders, inbox) = channel();
-        let alarm = Alarm::new(orders.clone(), bell.another().map_err(fork)?);
+        let bell = Arc::new(bell);
         let parts = Parts {
+            bell: bell.clone(),
             id,
-            alarm,
             front: self.front.clone(),
             counters: self.counters.clone(),
             ring,

@@ -27,10 +27,9 @@ impl Target {
     pub(super) fn serve(&mut self, order: Order) {
         let (number, request) = match order {
             Order::Leave => return self.leave(),
-            Order::Expire(stop) => return self.expire(stop),
             Order::Request(number, request) => (number, request),
         };
-        self.absent = false;
+        self.patience.absent = false;
         let answer = match request {
             Request::Arm { space, .. } if space != self.space => Answer::Failed(Failure::Replaced),
             Request::Arm { site, .. } => self.arm(site),
@@ -39,8 +38,9 @@ impl Target {
                 tid, seen, signal, ..
             } => self.let_go_on(tid, seen, signal),
             Request::Interrupt { .. } => {
-                self.expiring = None;
+                self.patience.forget();
                 self.interrupting = Some(number);
+                self.forget_delays();
                 self.interrupt_running();
                 return self.interrupt_finished();
             }
@@ -119,6 +119,10 @@ impl Target {
             let Some(thread) = self.threads.get_mut(&tid) else {
                 continue;
             };
+            // Its time is its own.
+            if thread.until.is_some() {
+                continue;
+            }
             match std::mem::replace(&mut thread.state, State::Running) {
                 State::Held(held) if held.number <= seen => {
                     any = true;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use crate::arch::{Displaced, Register, Registers};
 use crate::engine::protocol::SiteProbe;
-use crate::probe::program::{Binary, Op, Program, V, Width};
+use crate::probe::program::{Binary, Bytes, Op, Program, V, Width};
 
 /// No more than this is read ahead for one op.
 const MOST: u64 = 2048;
@@ -104,6 +104,14 @@ impl Plan {
         }
     }
 
+    fn text(&mut self, bytes: Bytes, known: &Known) {
+        if let Bytes::Memory(address) = bytes
+            && let Some(address) = known.value(address)
+        {
+            self.add(address, Linear::constant(STRING), STRING, true);
+        }
+    }
+
     fn program(&mut self, program: &Program) {
         let mut known = Known {
             values: vec![None; usize::from(program.values)],
@@ -129,6 +137,12 @@ impl Plan {
                         self.add(address, length, u64::from(maximum).min(MOST), false);
                     }
                 }
+                Op::Same { a, b, .. } => {
+                    for bytes in [a, b] {
+                        self.text(bytes, &known);
+                    }
+                }
+                Op::StringLength { of, .. } | Op::Decimal { of, .. } => self.text(of, &known),
                 Op::CaptureString { address, .. } => {
                     if let Some(address) = known.value(address) {
                         self.add(address, Linear::constant(STRING), STRING, true);
@@ -203,6 +217,9 @@ impl Known {
             }
             Op::Special { to, .. }
             | Op::Recall { to, .. }
+            | Op::Same { to, .. }
+            | Op::StringLength { to, .. }
+            | Op::Decimal { to, .. }
             | Op::Load { to, .. }
             | Op::Unary { to, .. } => (to, None),
             Op::CaptureString { end, .. } => (end, None),

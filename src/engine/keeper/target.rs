@@ -7,22 +7,22 @@ use std::collections::{HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
-use std::time::Duration;
 
 use super::Front;
-use super::alarm::Alarm;
 use super::crash::{CrashPoint, Point};
-use super::doorbell::Doorbell;
+use super::doorbell::{Bell, Doorbell};
 use super::entries::Entries;
 use super::follow::Follow;
 use super::hit::HitSpace;
 use super::memory::Memory;
+use super::patience::Patience;
 use super::signals::TrapAction;
 use super::site::Sites;
 use super::slots::SlotPages;
 use super::stop::{Stop, Stopped};
 use super::sys::{self, Status};
 use super::thread::{Held, State, Thread};
+use super::timer::Timer;
 use crate::arch::{INT3, Position, Register, Registers};
 use crate::engine::protocol::{
     AddressSpaceId, Answer, Call, Event, Failure, Reason, Request, SignalPolicy, TargetId, Tid,
@@ -38,8 +38,6 @@ const FAIR: u32 = 64;
 pub enum Order {
     /// A request of the front, to be answered under this number.
     Request(u32, Request),
-    /// The front has not answered this stop in time.
-    Expire(u64),
     /// The front is gone: leave.
     Leave,
 }
@@ -64,15 +62,13 @@ pub struct Target {
     /// puts it back.
     pub(super) trap_action: Option<TrapAction>,
     pub(super) work: HitSpace,
+    /// For threads that are held for a time.
+    pub(super) timer: Timer,
     /// Calls that are under way, for `$_entry`.
     pub(super) entries: Entries,
     pub(super) follow: Follow,
     pub(super) crash: CrashPoint,
-    alarm: Alarm,
-    /// The last stop that does not wait for ever, by its number.
-    pub(super) expiring: Option<u64>,
-    /// The front did not answer such a stop and was not heard of since.
-    pub(super) absent: bool,
+    pub(super) patience: Patience,
     /// How many stops the front was told of.
     pub(super) stops: u64,
     /// The interrupt that is under way, by its request's number.
@@ -90,12 +86,12 @@ pub struct Parts {
     pub id: TargetId,
     /// Where answers and events go.
     pub front: Arc<Front>,
-    /// Ends waiting.
-    pub alarm: Alarm,
     /// Shared with the front.
     pub counters: Arc<Counters>,
     /// Where records go.
     pub ring: Ring,
+    /// Wakes the tracing thread.
+    pub bell: Arc<Bell>,
     /// What signals do.
     pub signals: SignalPolicy,
 }
@@ -121,12 +117,11 @@ impl Target {
             signals: parts.signals,
             trap_action: None,
             work: HitSpace::default(),
+            timer: Timer::new(parts.bell),
             entries: Entries::default(),
             follow: Follow::default(),
             crash: CrashPoint::from_environment(),
-            alarm: parts.alarm,
-            expiring: None,
-            absent: false,
+            patience: Patience::default(),
             stops: 0,
             interrupting: None,
             skip_execs: 0,
@@ -173,6 +168,8 @@ impl Target {
                 Ok(Some((pid, _))) if pid == doorbell.pid() => {
                     doorbell.answer();
                     self.serve_all(orders, &mut waiting);
+                    self.end_delays();
+                    self.end_patience();
                 }
                 Ok(Some((tid, status))) => self.happened(tid, Stop::new(tid, status)),
                 Ok(None) => {}
@@ -338,30 +335,6 @@ impl Target {
         let memory = matches!(reason, Reason::Exec { .. }).then(|| self.memory.file());
         self.front.event(event, memory);
         self.interrupt_finished();
-    }
-
-    /// The stop that was told last waits for the front only so long.
-    pub(super) fn wait_at_most(&mut self, patience: Duration) {
-        // Where all threads are to stand nobody goes on by himself.
-        if self.interrupting.is_none() {
-            self.expiring = Some(self.stops);
-            self.alarm.set(self.stops, patience);
-        }
-    }
-
-    /// A thread has waited long enough.
-    pub(super) fn expire(&mut self, stop: u64) {
-        if self.expiring.take_if(|waits| *waits == stop).is_none() {
-            return;
-        }
-        let waits =
-            |thread: &&Thread| matches!(&thread.state, State::Held(held) if held.number == stop);
-        if let Some(tid) = self.threads.values().find(waits).map(|thread| thread.tid) {
-            self.absent = true;
-            let (target, tid) = (self.id, Tid(tid));
-            self.let_go_on(Some(tid), stop, None);
-            self.front.event(Event::WentOn { target, tid }, None);
-        }
     }
 
     /// A thread stands because we asked it to, or because its process was stopped.

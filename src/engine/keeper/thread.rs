@@ -1,5 +1,7 @@
 //! What the keeper knows of one thread.
 
+use std::time::Instant;
+
 use super::entries::Values;
 use super::stop::Stopped;
 
@@ -25,6 +27,8 @@ pub struct Thread {
     /// How often that was asked for in vain: it is registered only some way into a start, and by
     /// some C libraries never.
     pub rseq_missed: u8,
+    /// It is held until then, and nobody waits for it.
+    pub until: Option<Instant>,
     /// What the call had kept that ends where it stands, for each probe there.
     pub entries: Vec<(u16, Option<Values>)>,
     /// So many more system calls are looked at for a handler's return.
@@ -79,6 +83,7 @@ impl Thread {
             trap_blocked,
             rseq: None,
             rseq_missed: 0,
+            until: None,
             entries: Vec::new(),
             calls_left: 0,
         }

@@ -4,7 +4,7 @@ use crate::lang::examine::{INSTRUCTION_MAX, Spec, item_type, size_bytes};
 use crate::lang::printf::{Class, Piece, Printf, STRING_MAX};
 use crate::lang::registers::Home;
 use crate::lang::strings::PRINT_MAX;
-use crate::lang::{BinaryOp, Expr, Kind, Type, UnaryOp};
+use crate::lang::{BinaryOp, Expr, Internal, Kind, Type, UnaryOp};
 use crate::probe::program::{Binary, Op, V, Width};
 
 use super::expression::scalar;
@@ -39,12 +39,14 @@ impl Compiler<'_> {
             match self.number(expr) {
                 Ok(_) => return Ok(()),
                 // A comparison of floats is an integer that cannot be computed here.
-                Err(reason) if !has_parts(expr) => return Err(reason),
+                Err(reason) if !has_parts(expr) || draws(expr) => return Err(reason),
                 Err(_) => {}
             }
         }
         match expr {
-            Expr::Integer { .. } | Expr::Float { .. } | Expr::String { .. } => Ok(()),
+            Expr::Integer { .. } | Expr::Float { .. } | Expr::String { .. } | Expr::Fact(_) => {
+                Ok(())
+            }
             Expr::SizeOf(_) | Expr::AlignOf(_) => Ok(()),
             Expr::Array(elements) => elements.iter().try_for_each(|element| self.needs(element)),
             Expr::Register(view) => match view.home {
@@ -158,7 +160,7 @@ impl Compiler<'_> {
                 _ => None,
             };
             match (ty.kind(), argument) {
-                (_, Expr::String { .. }) => {}
+                (_, Expr::String { .. } | Expr::Fact(_)) => {}
                 (Kind::Array { .. } | Kind::Function { .. }, _) => {
                     let address = self.own_address(argument)?;
                     strings.extend(unit.map(|unit| (address, unit)));
@@ -365,4 +367,11 @@ fn has_parts(expr: &Expr) -> bool {
             | Expr::Binary(..)
             | Expr::Comma(..)
     )
+}
+
+/// Whether a random number is drawn: the record must hold each once.
+fn draws(expr: &Expr) -> bool {
+    let mut draws = false;
+    expr.walk(&mut |part| draws |= matches!(part, Expr::Internal(Internal::Random, _)));
+    draws
 }

@@ -1,7 +1,7 @@
 //! Expressions of integers and pointers.
 
 use crate::arch::{self, Argument, Register};
-use crate::lang::{BinaryOp, Expr, IncDec, Internal, Kind, Type, UnaryOp, evaluate, short_form};
+use crate::lang::{BinaryOp, Expr, IncDec, Kind, Type, UnaryOp, evaluate, short_form};
 use crate::probe::program::{Binary, Op, Unary, V, Width};
 
 use super::place::{Place, Where};
@@ -119,13 +119,13 @@ impl Compiler<'_> {
                 let v = self.constant(value.as_u64(&self.scope).map_err(words)?)?;
                 Ok(Number { v, ty })
             }
-            Expr::Internal(function, arguments) => self.big_endian(*function, arguments, expr),
+            Expr::Internal(function, arguments) => self.internal(*function, arguments, expr),
             Expr::HistoryBack(_) | Expr::HistoryNumber(_) => {
                 Err("the value history is the front's".into())
             }
             Expr::Call(..) => Err("functions of the target are not called".into()),
             Expr::Float { .. } => Err("floating point is computed by the front".into()),
-            Expr::String { .. } | Expr::Array(_) | Expr::Repeat(..) => {
+            Expr::String { .. } | Expr::Fact(_) | Expr::Array(_) | Expr::Repeat(..) => {
                 Err("arrays are computed by the front".into())
             }
             Expr::Member(..) | Expr::Arrow(..) => Err("members are computed by the front".into()),
@@ -191,35 +191,6 @@ impl Compiler<'_> {
         let stack = self.emit(|to| Op::Register { to, register })?;
         let at = Where::Memory(self.wide(Binary::Add, stack, above)?);
         self.fetch(&Place { at, ty })
-    }
-
-    fn big_endian(
-        &mut self,
-        function: Internal,
-        arguments: &[Expr],
-        expr: &Expr,
-    ) -> Result<Number, Reason> {
-        let [argument] = arguments else {
-            return Err("one argument is wanted".into());
-        };
-        let width = match function {
-            Internal::Be16 => Width::W2,
-            Internal::Be32 => Width::W4,
-            Internal::Be64 => Width::W8,
-        };
-        let address = self.address(argument)?;
-        let a = self.load(address, width, false)?;
-        let v = self.emit(|to| Op::Unary {
-            to,
-            op: Unary::Swap,
-            a,
-            width,
-            signed: false,
-        })?;
-        Ok(Number {
-            v,
-            ty: self.type_of(expr)?,
-        })
     }
 
     /// Cut to `width` and extended.

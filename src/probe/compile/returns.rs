@@ -16,6 +16,9 @@ const ZERO: u64 = 1 << 6;
 const SIGN: u64 = 1 << 7;
 const OVERFLOW_BIT: u64 = 11;
 
+/// Why a function is not skipped.
+const NOT_AT_ENTRY: &str = "`return' skips a function at its first instruction only (*FUNCTION)";
+
 /// What expressions can ask there.
 pub(crate) fn way_out(kind: ExitKind) -> WayOut {
     match kind {
@@ -171,6 +174,36 @@ impl Compiler<'_> {
 
     fn unavailable(&mut self, what: Unavailable) -> Result<(), Reason> {
         self.op(Op::Unavailable { what }).map(drop)
+    }
+
+    /// `return [VALUE]` at a function's first instruction: it does nothing and returns.
+    pub(super) fn skip(&mut self, value: Option<&Expr>) -> Result<(), Reason> {
+        if !self.entry {
+            return Err(NOT_AT_ENTRY.into());
+        }
+        if let Some(value) = value {
+            let value = self.number(value)?;
+            let (width, signed) = scalar(&value.ty)?;
+            let from = self.cut(value.v, width, signed)?;
+            let register = RETURN_VALUE;
+            self.op(Op::SetRegister { register, from })?;
+        }
+        let sp = self.whole_register(Register::Rsp)?;
+        let back = self.emit(|to| Op::Load {
+            to,
+            address: sp,
+            width: Width::W8,
+            signed: false,
+            keep: false,
+        })?;
+        let word = self.constant(8)?;
+        let above = self.wide(Binary::Add, sp, word)?;
+        for (register, from) in [(Register::Rip, back), (Register::Rsp, above)] {
+            self.op(Op::SetRegister { register, from })?;
+        }
+        let jump = self.jump()?;
+        self.ends.push(jump);
+        Ok(())
     }
 
     /// `$_entry(EXPR)`

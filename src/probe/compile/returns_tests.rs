@@ -26,6 +26,7 @@ fn program(
         body: &body,
         continues: true,
         entry: false,
+        sample: None,
         out: Some(Out {
             kind,
             function: FUNCTION,

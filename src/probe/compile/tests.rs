@@ -35,6 +35,7 @@ pub(super) struct World {
     /// Of what was kept, what the record has.
     recalled: Values,
     calls: HashMap<(u64, u64), Values>,
+    pub(super) delayed: u64,
 }
 
 pub(super) type Values = HashMap<u16, u64>;
@@ -65,6 +66,7 @@ impl World {
             left: None,
             recalled: Values::new(),
             calls: HashMap::new(),
+            delayed: 0,
         }
     }
 
@@ -189,6 +191,14 @@ impl Scope for World {
         Some(what as u64 + 1000)
     }
 
+    fn fact(&self, what: Fact) -> Option<String> {
+        Some(match what {
+            Fact::Comm => "a thread".into(),
+            Fact::Func => "a::b(int)".into(),
+            Fact::Probe => "a::b".into(),
+        })
+    }
+
     fn way_out(&self) -> WayOut {
         self.way
     }
@@ -262,6 +272,23 @@ impl Machine for World {
         true
     }
 
+    fn available(&mut self, address: u64, most: usize) -> Vec<u8> {
+        let readable = (0..=most).rev().find(|n| self.get(address, *n).is_ok());
+        self.get(address, readable.unwrap_or(0)).unwrap().to_vec()
+    }
+
+    fn comm(&mut self) -> Vec<u8> {
+        b"a thread\0".to_vec()
+    }
+
+    fn sample(&mut self, _: u32, _: u32) -> bool {
+        true
+    }
+
+    fn delay(&mut self, ns: u64) {
+        self.delayed += ns;
+    }
+
     fn keep(&mut self, address: u64, bytes: &[u8]) {
         self.kept.push((address, bytes.to_vec()));
     }
@@ -327,6 +354,7 @@ fn compiled(text: &str, world: &World, shared: &mut Shared) -> Result<Program, N
         body: &body,
         continues: true,
         entry: true,
+        sample: None,
         out: None,
     };
     compile(&source, world, shared)
@@ -413,7 +441,20 @@ fn bodies_print_and_change_the_same_from_a_record() {
         "set *(int*)$rdi += 5\nset {short}($rdi+8) <<= 3\nprint ++*(char*)($rdi+1)\nx/12xb $rdi",
         "x/-4xb $rsi\nx/0xb 0\nx/2xh $rsi",
         "print 1.5 + *(double*)$rdi\nprint (float)*(int*)$rsi\nprint *(float*)$rdi < 2",
+        "print $_streq($rdi, \"Hello World\")\nprint $_streq(\"Hello\", (char*)$rdi)\nprint $_strlen($rdi)",
+        "print $_memeq($rdi, $rsi, 3)\nprint $_memeq($rdi, \"Hello\", 5)\nprint $_memeq($rdi, \"Hello\", 7)",
+        "print $_memeq(1, 2, 0)\nif $_streq(*(char**)$rsi, $rdi)\nx/s $rdi\nend\nprint $_strlen(\"abc\")",
+        "print $_atoi(\"-12x\")\nprint $_atoi($rdi)\nprint $_atoi($rdi+1, 3)\nprint $_random(7) < 7\nprint $_random()",
+        "print $_comm\nprintf \"%s %s %s\\n\", $_comm, $_func, $_probe\nprint $_streq($_comm, \"a thread\") + $_streq($_func, \"x\")",
+        "set $n = $_random(1000)\nprint $n\nprint $n + $_random()",
         // What ends a body.
+        "print $_strlen(8)\nset {char}$rdi = 1",
+        "print $_strlen(0x13f0)\nset {char}$rdi = 1",
+        "print $_streq(8, \"abc\")\nset {char}$rdi = 1",
+        "print $_memeq(0x13fc, 0x13f0, 8)\nset {char}$rdi = 1",
+        "print $_memeq($rdi, $rsi, 70000)\nset {char}$rdi = 1",
+        "print $_atoi(0)\nset {char}$rdi = 1",
+        "print 5 % $_random(1)\nset {char}$rdi = 1",
         "print 1\nx/xb 0\nprint 2\nset {char}$rdi = 1",
         "x/4xw 0x13f8\nset {char}$rdi = 1",
         "print *(long*)8\nset {char}$rdi = 1",
@@ -450,6 +491,10 @@ fn what_needs_the_front_says_why() {
             "floating point is computed by the front",
         ),
         ("while 1\nend", "a loop has no bound"),
+        (
+            "print $_regex($rdi, \"H.*\")",
+            "regular expressions are matched by the front",
+        ),
         ("x/2xb", "what an earlier `x' left decides the address"),
         ("x $rdi", "what an earlier `x' left decides the format"),
         ("print $_", "$_ is void so far"),
@@ -502,6 +547,7 @@ fn a_breakpoint_is_compiled_only_if_it_continues() {
             body: &body,
             continues: false,
             entry: false,
+            sample: None,
             out: None,
         };
         let program = compile(&source, &world, &mut Shared::default());
@@ -556,6 +602,14 @@ fn expression() -> impl Strategy<Value = String> {
         )
             .prop_map(|(at, ty)| format!("{{{ty}}}{:#x}", DATA + at)),
         (0u64..0x3f8).prop_map(|at| format!("$_be32({:#x})", DATA + at)),
+        (0u64..0x408).prop_map(|at| format!("$_strlen({:#x})", DATA + at)),
+        (0u64..0x408).prop_map(|at| format!("$_atoi({:#x}, 3)", DATA + at)),
+        (0u64..0x408, 0u64..0x408, 0u64..20).prop_map(|(a, b, n)| format!(
+            "$_memeq({:#x}, {:#x}, {n})",
+            DATA + a,
+            DATA + b
+        )),
+        (0u64..0x408).prop_map(|at| format!("$_streq({:#x}, \"Hello World\")", DATA + at)),
     ];
     leaf.prop_recursive(5, 40, 3, |inner| {
         let op = prop::sample::select(vec![

@@ -14,7 +14,8 @@ mod reading;
 #[cfg(test)]
 mod tests;
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -80,6 +81,8 @@ impl Place {
 pub(crate) struct Pieces {
     /// The probe's name.
     pub probe: String,
+    /// The stack's version.
+    pub version: String,
     /// How the message is encoded.
     pub codec: Option<String>,
     /// Only passes for which this is true are hits.
@@ -154,6 +157,24 @@ impl Registry {
         self.list.iter().find(|named| named.name == name).cloned()
     }
 
+    /// What else there is where `name` would be a named probe and none has it.
+    pub fn instead_of(&self, name: &str) -> Option<String> {
+        let (space, rest) = name.split_once(':')?;
+        let own = |named: &&Arc<Named>| named.name.split(':').next() == Some(space);
+        let names: Vec<&str> = self
+            .list
+            .iter()
+            .filter(own)
+            .map(|n| n.name.as_str())
+            .collect();
+        (!names.is_empty() && !rest.starts_with(':')).then(|| {
+            format!(
+                "There is no named probe \"{name}\"; of {space} there are {}.",
+                names.join(", ")
+            )
+        })
+    }
+
     /// All, the built-in ones first.
     pub fn iter(&self) -> std::slice::Iter<'_, Arc<Named>> {
         self.list.iter()
@@ -163,11 +184,12 @@ impl Registry {
     pub fn add_file(&mut self, path: &Path) -> Result<(), Error> {
         let shown = path.display();
         let cannot = |error| Error::new(format!("Cannot read {shown}: {error}."));
-        let size = fs::metadata(path).map_err(cannot)?.len();
-        if size > MOST_BYTES {
+        let mut text = Vec::new();
+        let mut file = File::open(path).map_err(cannot)?.take(MOST_BYTES + 1);
+        file.read_to_end(&mut text).map_err(cannot)?;
+        if text.len() as u64 > MOST_BYTES {
             fail!("{shown} is no file of named probes: it has more than {MOST_BYTES} bytes.");
         }
-        let text = fs::read(path).map_err(cannot)?;
         let Ok(text) = String::from_utf8(text) else {
             fail!("{shown} is no file of named probes: it is not UTF-8 text.");
         };
@@ -202,7 +224,7 @@ impl Registry {
         let entries = fs::read_dir(directory).into_iter().flatten().flatten();
         let mut files: Vec<PathBuf> = entries
             .map(|entry| entry.path())
-            .filter(|path| path.extension().is_some_and(|end| end == "probes"))
+            .filter(|path| path.extension().is_some_and(|end| end == "probes") && path.is_file())
             .collect();
         files.sort();
         let results = files.iter().map(|file| self.add_file(file));

@@ -301,6 +301,7 @@ fn finish(
     }
     let pieces = Arc::new(Pieces {
         probe: probe.name.clone(),
+        version: version.title.clone(),
         codec: probe.codec.clone(),
         when: place.when.as_ref().map(|when| when.text.clone()),
         list,
