@@ -190,7 +190,12 @@ fn ros2() {
         let (mut listener, mut talker) = (start("ros2-listener")?, start("ros2-talker")?);
         listener.expect("ready");
         talker.expect("ready");
-        let probes = ["ros2:publish", "ros2:take", "ros2:callback"];
+        let probes = [
+            "ros2:publish",
+            "ros2:take",
+            "ros2:callback",
+            "ros2:take if $_streq($_topic, \"/chatter\") { printf \"%ld\\n\", $_stamp }",
+        ];
         let mut traced = Traced::start(&[talker.pid(), listener.pid()], &probes);
         listener.send("go");
         assert_eq!(
@@ -206,6 +211,7 @@ fn ros2() {
         assert_eq!(count(&hits, 1, &topic), MESSAGES);
         assert_eq!(count(&hits, 2, &topic), MESSAGES);
         assert_eq!(count(&hits, 3, &[]), MESSAGES);
+        assert_eq!(count(&hits, 4, &[]), MESSAGES);
         // A publish is joined to its take, in the other process, by the time stamp.
         let stamps = |probe| -> BTreeSet<String> {
             let hits = of_probe(&hits, probe).into_iter();
@@ -268,6 +274,40 @@ fn cyber() {
             let second = 1_000_000_000;
             assert!(written < wall && wall - written < 60 * second, "{hit}");
         }
+        Ok(())
+    });
+}
+
+/// A launched program gets its big library by name, long after its start and two programs later.
+#[test]
+fn cyber_launched() {
+    test(|| {
+        let network = Network::start()?;
+        let python = stack("CYBER")?.join("python");
+        let mut command = network.command(tracer::trapline().get_program());
+        command
+            .args([
+                "trace",
+                "--json",
+                "-e",
+                "cyber:write",
+                "-e",
+                "cyber:read",
+                "--",
+                "/bin/sh",
+            ])
+            .arg(python)
+            .arg(root().join("testapps/cyber/pair.py"))
+            .args(["--messages", "50"]);
+        let mut traced = Traced {
+            tracer: App::spawn(command),
+        };
+        traced.tracer.expect("written=50 received=50");
+        let hits = traced.hits();
+        // Shorter ones came before, until writer and reader had found each other.
+        let whole = [("topic", "\"trapline/messages\""), ("length", "307240")];
+        assert_eq!(count(&hits, 1, &whole), 50);
+        assert_eq!(count(&hits, 2, &whole), 50);
         Ok(())
     });
 }

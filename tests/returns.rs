@@ -7,7 +7,7 @@ use std::process::Stdio;
 
 use serde_json::Value;
 use support::app::number;
-use support::{Missing, Tracer, test, testapp};
+use support::{App, Missing, Tracer, test, testapp};
 
 /// What `returns` does, with and without optimization.
 const BUILDS: [&str; 2] = ["returns", "returns-O2"];
@@ -232,6 +232,37 @@ fn a_return_value_is_changed() {
             );
             assert!(text.contains("exited with code 01"), "{text}");
         }
+        Ok(())
+    });
+}
+
+/// A call that began before anybody looked returns without a known entry: counted, and said.
+#[test]
+fn a_call_that_began_before() {
+    test(|| {
+        let mut app = App::start(&testapp("fibon")?, &["--wait", "--calls", "1"]);
+        app.expect("ready");
+        let mut command = support::tracer::trapline();
+        let pid = app.pid().to_string();
+        command.args(["trace", "--json", "-p", &pid]);
+        command.args(["-e", "main%return if $_entry($rdi) > 0"]);
+        command.args(["-e", "main%return { print 1; print $_entry($rdi) }"]);
+        let mut tracer = App::spawn(command);
+        tracer.expect("trapline: tracing process");
+        app.send("");
+        app.succeed();
+        let text = tracer.succeed();
+        let message = "$_entry is not available: the call began before it was looked at.";
+        assert!(text.contains(message), "{text}");
+        let summary = text.lines().find(|line| line.contains("\"summary\""));
+        let summary: Value = serde_json::from_str(summary.expect("a summary")).expect("JSON");
+        let counted = |probe: usize| {
+            let of = &summary["probes"][probe];
+            ["hits", "unknown", "entries", "faults"].map(|what| count(of, what))
+        };
+        assert_eq!(counted(0), [0, 1, 0, 0], "{summary}");
+        assert_eq!(counted(1), [1, 1, 0, 1], "{summary}");
+        assert_eq!(count(&summary["probes"][0], "undecided"), 1);
         Ok(())
     });
 }

@@ -17,7 +17,8 @@ pub use x86_64::{Boundary, boundary, disassemble, prologue};
 pub use x86_64::{Displaced, Position, SLOT_MAX, Slot};
 /// The registers by gdb's names.
 pub use x86_64::{
-    EFLAGS, INFO_REGISTERS, MASK_REGISTERS, MXCSR, RegisterClass, register_name, vector_register,
+    EFLAGS, INFO_REGISTERS, MASK_REGISTERS, MXCSR, RegisterClass, register_name, register_names,
+    vector_register,
 };
 /// The ways out of a function.
 pub use x86_64::{ExitKind, Target, exits, returns};

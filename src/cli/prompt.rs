@@ -10,7 +10,7 @@ use crate::command::running;
 use crate::command::{Interpreter, NAMES};
 use crate::error::{Error, fail};
 use crate::repl;
-use crate::repl::input::{Input, Piped, Plain};
+use crate::repl::input::{Input, Piped};
 use crate::session::output::Output;
 use crate::session::{Session, events, search, settings};
 
@@ -26,12 +26,11 @@ pub fn main(options: Options) -> Result<u8, Error> {
     }
     signals::listen()?;
     let on_terminal = std::io::stdin().is_terminal() && !options.batch;
-    let terminal: Box<dyn Input> = if !on_terminal {
-        Box::new(Piped)
-    } else if is_dumb() {
-        Box::new(Plain)
-    } else {
-        Box::new(repl::Editor::new()?)
+    let terminal: Box<dyn Input> = match on_terminal {
+        _ if options.batch => Box::new(Piped),
+        true if is_dumb() => repl::open(repl::Kind::Dumb)?,
+        true => repl::open(repl::Kind::Terminal)?,
+        false => repl::open(repl::Kind::Pipe)?,
     };
     let mut session = Session::new(Output::standard(), &NAMES);
     session.unattended = options.batch;

@@ -120,7 +120,9 @@ pub fn threads(i: &mut Interpreter, _: &Call<'_>) -> Result<(), Error> {
         i.print("No threads.\n");
         return Ok(());
     }
-    i.session.need_stand()?;
+    if !i.session.background {
+        i.session.need_stand()?;
+    }
     let Some(target) = i.session.target() else {
         return Ok(());
     };

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use super::table::{self, Table};
 use super::top::{NAMES, TOP};
@@ -11,9 +12,13 @@ use crate::lang::script::{Node, Position, Read, Reader};
 use crate::repl::input::{Input, Next};
 use crate::session::Session;
 use crate::session::events::Wake;
+use crate::symbols::catalog::Catalog;
 
 /// How deep files may source each other, and bodies nest.
 const MAX_DEPTH: usize = 64;
+
+/// How long one look at a program in the background takes.
+const GLANCE: Duration = Duration::from_millis(2);
 
 /// One command with its arguments.
 pub struct Call<'a> {
@@ -60,6 +65,10 @@ pub struct Interpreter {
     pub resumed: bool,
     /// A suspicion that is told once was told.
     pub hinted: bool,
+    /// The names that the prompt completes.
+    pub catalog: Arc<Catalog>,
+    /// The next resumption leaves the program in the background.
+    pub to_background: bool,
     depth: usize,
 }
 
@@ -76,6 +85,8 @@ impl Interpreter {
             asking: false,
             resumed: false,
             hinted: false,
+            catalog: Arc::default(),
+            to_background: false,
             depth: 0,
         }
     }
@@ -297,7 +308,14 @@ impl Interpreter {
     pub fn go(&mut self, signal: Option<i32>) -> Result<(), Error> {
         self.session.output.flush();
         self.resumed = true;
+        if self.session.background {
+            fail!("Cannot execute this command while the selected thread is running.");
+        }
         self.session.resume(signal)?;
+        if self.to_background {
+            self.session.background = true;
+            return Ok(());
+        }
         loop {
             match self.session.wait(None)? {
                 Wake::Stopped(bodies) => {
@@ -316,6 +334,46 @@ impl Interpreter {
                     return Ok(());
                 }
             }
+        }
+    }
+
+    /// Deals with what has happened to a program in the background.
+    pub fn serve(&mut self) -> Result<(), Error> {
+        let woken = self.session.wait(Some(Instant::now() + GLANCE))?;
+        // What bodies do now is about a thread that stands; one that continues goes back.
+        self.session.background = false;
+        self.to_background = true;
+        let result = match woken {
+            Wake::Stopped(bodies) => {
+                self.session.read_counters();
+                self.due = bodies;
+                self.run_due()
+            }
+            Wake::Ask {
+                tid,
+                number,
+                bodies,
+            } => {
+                let result = self.asked(tid, number, &bodies);
+                self.session.background = self.session.running;
+                result
+            }
+            Wake::Interrupted | Wake::TimeOver => {
+                self.session.background = true;
+                Ok(())
+            }
+            Wake::Ended => Ok(()),
+        };
+        self.to_background = false;
+        result
+    }
+
+    /// A probe that was set while the program runs in the background is there at once.
+    pub fn arm_in_background(&mut self) {
+        if self.session.background
+            && let Err(error) = self.session.sync()
+        {
+            self.session.output.complain(&error.message);
         }
     }
 

@@ -22,8 +22,9 @@ pub fn run(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
         i.may_kill()?;
         i.session.kill(0)?;
     }
-    if !call.arguments.is_empty() {
-        i.session.settings.arguments = call.arguments.into();
+    let (arguments, background) = in_background(call.arguments);
+    if !arguments.is_empty() {
+        i.session.settings.arguments = arguments.into();
     }
     if call.from_tty
         && let Some(images) = &i.session.program
@@ -37,7 +38,33 @@ pub fn run(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
     }
     i.session.output.flush();
     i.session.launch()?;
-    i.go(None)
+    go(i, background)
+}
+
+/// A command's arguments without the `&` that lets the program run while more is typed.
+fn in_background(arguments: &str) -> (&str, bool) {
+    match arguments.strip_suffix('&') {
+        Some(rest) => (rest.trim_end(), true),
+        None => (arguments, false),
+    }
+}
+
+/// Lets the program go on, in the background or until something happens.
+fn go(i: &mut Interpreter, background: bool) -> Result<(), Error> {
+    let before = i.to_background;
+    i.to_background |= background;
+    let result = i.go(None);
+    i.to_background = before;
+    result
+}
+
+/// `interrupt`
+pub fn interrupt(i: &mut Interpreter, _: &Call<'_>) -> Result<(), Error> {
+    if i.session.background {
+        i.session.background = false;
+        i.session.interrupted_stop()?;
+    }
+    Ok(())
 }
 
 /// `start [ARGUMENTS]`: `tbreak main` and `run`.
@@ -82,8 +109,12 @@ pub fn continue_(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
         i.resumed = true;
         return Ok(());
     }
-    if !call.arguments.is_empty() {
-        let count = super::data::number(i, call.arguments)? as i64;
+    if i.session.background {
+        fail!("Cannot execute this command while the selected thread is running.");
+    }
+    let (arguments, background) = in_background(call.arguments);
+    if !arguments.is_empty() {
+        let count = super::data::number(i, arguments)? as i64;
         let at = i.session.stopped_at();
         match at {
             Some(number) => {
@@ -104,7 +135,7 @@ pub fn continue_(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
     if call.from_tty {
         i.print("Continuing.\n");
     }
-    i.go(None)
+    go(i, background)
 }
 
 /// `kill`

@@ -70,7 +70,8 @@ impl<H> Table<H> {
         )))
     }
 
-    fn exact(&self, name: &str) -> Option<&'static Entry<H>> {
+    /// The command of that very name or alias.
+    pub fn exact(&self, name: &str) -> Option<&'static Entry<H>> {
         self.entries
             .iter()
             .find(|e| e.name == name || e.aliases.contains(&name))

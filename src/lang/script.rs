@@ -268,6 +268,11 @@ impl<'r> Reader<'r> {
         self.stack.len()
     }
 
+    /// The same with a line that goes on in the next one.
+    pub fn open(&self) -> usize {
+        self.stack.len() + usize::from(self.unfinished.is_some())
+    }
+
     /// The next line is the one at `at`.
     pub(super) fn go_to(&mut self, at: Position) {
         self.at = at;

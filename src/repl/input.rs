@@ -2,16 +2,19 @@
 
 use std::io::{self, BufRead, Write};
 use std::os::fd::AsFd;
+use std::time::Duration;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
+use super::complete::Words;
+use super::screen::Screen;
 use crate::error::Error;
 use crate::session::events;
 
 /// What asking for a line gave.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Next {
-    /// A line without its newline.
+    /// A line without its newline; several where several were pasted.
     Line(String),
     /// There are no more.
     End,
@@ -19,19 +22,45 @@ pub enum Next {
     Interrupted,
 }
 
-/// A source of lines.
-pub trait Input {
+/// What reads lines, as long as that takes.
+pub trait Source {
     /// The next line; `prompt` is shown on a terminal only.
+    fn read(&mut self, prompt: &str) -> Result<Next, Error>;
+
+    /// Keeps a line for later sessions.
+    fn remember(&mut self, _: &str) {}
+
+    /// What can be completed from here on.
+    fn learn(&mut self, _: Words) {}
+}
+
+/// A source of lines as commands see it: a line can be asked for and waited for later.
+pub trait Input {
+    /// Asks for the next line, which [`Input::ready`] gives.
+    fn begin(&mut self, prompt: &str);
+
+    /// The line that was asked for, if it comes in time.
+    fn ready(&mut self, wait: Duration) -> Option<Result<Next, Error>>;
+
+    /// The next line, waited for; no line may be asked for already.
     fn line(&mut self, prompt: &str) -> Result<Next, Error>;
 
-    /// The answer to a question: not kept in the history.
+    /// The answer to a question: not kept in the history. [`Next::End`] while a line is typed.
     fn answer(&mut self, question: &str) -> Result<Next, Error>;
 
     /// A person is at the other end.
     fn is_terminal(&self) -> bool;
 
     /// Keeps a line for later sessions.
-    fn remember(&mut self, line: &str);
+    fn remember(&mut self, _: &str) {}
+
+    /// What can be completed from here on.
+    fn learn(&mut self, _: Words) {}
+
+    /// Where text goes while a line is being typed; `None`: anywhere.
+    fn screen(&self) -> Option<Screen> {
+        None
+    }
 }
 
 /// A terminal that can do nothing but show text (`TERM=dumb`): the kernel edits the line.
@@ -40,15 +69,11 @@ pub struct Plain;
 /// How long Ctrl-C may have to wait at such a prompt, ms.
 const LOOK_MS: u16 = 50;
 
-impl Input for Plain {
-    fn line(&mut self, prompt: &str) -> Result<Next, Error> {
-        self.answer(prompt)
-    }
-
-    fn answer(&mut self, question: &str) -> Result<Next, Error> {
+impl Source for Plain {
+    fn read(&mut self, prompt: &str) -> Result<Next, Error> {
         let failed = |error| Error::new(format!("Cannot use the terminal: {error}."));
         let mut out = io::stdout();
-        out.write_all(question.as_bytes()).map_err(failed)?;
+        out.write_all(prompt.as_bytes()).map_err(failed)?;
         out.flush().map_err(failed)?;
         let stdin = io::stdin();
         loop {
@@ -59,23 +84,17 @@ impl Input for Plain {
             }
             // A terminal is readable by whole lines, and at their end.
             if matches!(readable, Ok(count) if count > 0) {
-                return Piped.line(question);
+                return Piped.read(prompt);
             }
         }
     }
-
-    fn is_terminal(&self) -> bool {
-        true
-    }
-
-    fn remember(&mut self, _: &str) {}
 }
 
 /// Standard input that is no terminal: no prompt.
 pub struct Piped;
 
-impl Input for Piped {
-    fn line(&mut self, _: &str) -> Result<Next, Error> {
+impl Source for Piped {
+    fn read(&mut self, _: &str) -> Result<Next, Error> {
         let mut bytes = Vec::new();
         match io::stdin().lock().read_until(b'\n', &mut bytes) {
             Ok(0) => Ok(Next::End),
@@ -88,6 +107,18 @@ impl Input for Piped {
             Err(error) => Err(Error::new(format!("Cannot read standard input: {error}."))),
         }
     }
+}
+
+impl Input for Piped {
+    fn begin(&mut self, _: &str) {}
+
+    fn ready(&mut self, _: Duration) -> Option<Result<Next, Error>> {
+        Some(self.read(""))
+    }
+
+    fn line(&mut self, prompt: &str) -> Result<Next, Error> {
+        self.read(prompt)
+    }
 
     fn answer(&mut self, _: &str) -> Result<Next, Error> {
         Ok(Next::End)
@@ -96,6 +127,4 @@ impl Input for Piped {
     fn is_terminal(&self) -> bool {
         false
     }
-
-    fn remember(&mut self, _: &str) {}
 }

@@ -1,34 +1,68 @@
-//! The line editor: history, completion, multi-line bodies.
+//! The line editor: history, completion, hints.
 
-use std::fs;
+use std::borrow::Cow;
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 
 use rustyline::completion::{Completer, Pair};
 use rustyline::error::ReadlineError;
 use rustyline::highlight::Highlighter;
-use rustyline::hint::Hinter;
+use rustyline::hint::{Hint, Hinter};
 use rustyline::history::DefaultHistory;
 use rustyline::validate::Validator;
-use rustyline::{CompletionType, Config, Context, Helper};
+use rustyline::{CompletionType, Config, Context, ExternalPrinter, Helper};
 
-use super::input::{Input, Next};
-use crate::command::complete;
+use super::complete::{self, Words};
+use super::input::{Next, Source};
+use super::screen::Printer;
 use crate::error::Error;
 
 /// How many lines are kept.
 const HISTORY: usize = 10_000;
 
-/// Completes commands by the command table.
-struct Commands;
-
-impl Helper for Commands {}
-impl Highlighter for Commands {}
-impl Validator for Commands {}
-impl Hinter for Commands {
-    type Hint = String;
+/// What the editor asks while a line is typed.
+#[derive(Default)]
+struct Assistant {
+    words: Words,
+    /// Hints are told from what is typed by their color only.
+    hints: bool,
 }
 
-impl Completer for Commands {
+impl Helper for Assistant {}
+impl Validator for Assistant {}
+
+impl Highlighter for Assistant {
+    fn highlight_hint<'h>(&self, hint: &'h str) -> Cow<'h, str> {
+        Cow::Owned(format!("\x1b[2m{hint}\x1b[0m"))
+    }
+}
+
+/// A hint that is read and not taken over.
+struct Usage(String);
+
+impl Hint for Usage {
+    fn display(&self) -> &str {
+        &self.0
+    }
+
+    fn completion(&self) -> Option<&str> {
+        None
+    }
+}
+
+impl Hinter for Assistant {
+    type Hint = Usage;
+
+    fn hint(&self, line: &str, position: usize, _: &Context<'_>) -> Option<Usage> {
+        if !self.hints || position < line.len() {
+            return None;
+        }
+        complete::hint(line).map(Usage)
+    }
+}
+
+impl Completer for Assistant {
     type Candidate = Pair;
 
     fn complete(
@@ -37,24 +71,18 @@ impl Completer for Commands {
         position: usize,
         _: &Context<'_>,
     ) -> rustyline::Result<(usize, Vec<Pair>)> {
-        let typed = &line[..position];
-        let start = typed.rfind(char::is_whitespace).map_or(0, |at| {
-            at + typed[at..].chars().next().map_or(1, char::len_utf8)
+        let (start, list) = complete::complete(&line[..position], &self.words);
+        let pairs = list.into_iter().map(|candidate| Pair {
+            display: candidate.shown.unwrap_or_else(|| candidate.text.clone()),
+            replacement: candidate.text,
         });
-        let pairs = complete(&typed[..start], &typed[start..])
-            .into_iter()
-            .map(|name| Pair {
-                display: name.into(),
-                replacement: name.into(),
-            })
-            .collect();
-        Ok((start, pairs))
+        Ok((start, pairs.collect()))
     }
 }
 
 /// A terminal with history.
 pub struct Editor {
-    editor: rustyline::Editor<Commands, DefaultHistory>,
+    editor: rustyline::Editor<Assistant, DefaultHistory>,
     file: Option<PathBuf>,
 }
 
@@ -65,9 +93,15 @@ impl Editor {
             .max_history_size(HISTORY)
             .map_err(unusable)?
             .completion_type(CompletionType::List)
+            // What could be listed is limited already.
+            .completion_prompt_limit(usize::MAX)
             .build();
         let mut editor = rustyline::Editor::with_config(config).map_err(unusable)?;
-        editor.set_helper(Some(Commands));
+        let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        editor.set_helper(Some(Assistant {
+            words: Words::default(),
+            hints: !no_color,
+        }));
         let file = history_file();
         if let Some(file) = &file {
             // The first session has none.
@@ -76,13 +110,13 @@ impl Editor {
         Ok(Editor { editor, file })
     }
 
-    fn read(&mut self, prompt: &str) -> Result<Next, Error> {
-        match self.editor.readline(prompt) {
-            Ok(line) => Ok(Next::Line(line)),
-            Err(ReadlineError::Eof) => Ok(Next::End),
-            Err(ReadlineError::Interrupted) => Ok(Next::Interrupted),
-            Err(error) => Err(unusable(error)),
-        }
+    /// What prints above the line.
+    pub fn printer(&mut self) -> Option<Printer> {
+        let mut printer = self.editor.create_external_printer().ok()?;
+        Some(Box::new(move |text| {
+            // A terminal that has gone is noticed by whoever reads from it.
+            let _ = printer.print(text);
+        }))
     }
 }
 
@@ -99,32 +133,37 @@ fn history_file() -> Option<PathBuf> {
     Some(state.join("trapline/history"))
 }
 
-impl Input for Editor {
-    fn line(&mut self, prompt: &str) -> Result<Next, Error> {
-        self.read(prompt)
-    }
-
-    fn answer(&mut self, question: &str) -> Result<Next, Error> {
-        self.read(question)
-    }
-
-    fn is_terminal(&self) -> bool {
-        true
+impl Source for Editor {
+    fn read(&mut self, prompt: &str) -> Result<Next, Error> {
+        match self.editor.readline(prompt) {
+            Ok(line) => Ok(Next::Line(line)),
+            Err(ReadlineError::Eof) => Ok(Next::End),
+            Err(ReadlineError::Interrupted) => Ok(Next::Interrupted),
+            Err(error) => Err(unusable(error)),
+        }
     }
 
     fn remember(&mut self, line: &str) {
         let added = self.editor.add_history_entry(line).unwrap_or(false);
-        if !added {
-            return;
-        }
-        let Some(file) = &self.file else {
+        let (true, Some(file)) = (added, &self.file) else {
             return;
         };
         if let Some(directory) = file.parent() {
-            // A history that cannot be kept is no reason to stop.
-            let _ = fs::create_dir_all(directory);
+            // A history that cannot be kept is no reason to stop. The directory is the user's
+            // alone, as the specification wants it.
+            let _ = DirBuilder::new()
+                .recursive(true)
+                .mode(0o700)
+                .create(directory);
         }
+        // Appends under a lock: what other sessions have written stays.
         let _ = self.editor.append_history(file);
+    }
+
+    fn learn(&mut self, words: Words) {
+        if let Some(assistant) = self.editor.helper_mut() {
+            assistant.words = words;
+        }
     }
 }
 

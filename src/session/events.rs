@@ -138,7 +138,9 @@ impl Session {
             if until.is_some_and(|u| Instant::now() >= u) {
                 return Ok(Wake::TimeOver);
             }
-            if interrupted() {
+            // Who looks in passing is at a prompt, where Ctrl-C means the line.
+            let looks = until.is_some() && !self.show.never_stops();
+            if !looks && interrupted() {
                 if self.show.never_stops() {
                     return Ok(Wake::Interrupted);
                 }
@@ -158,6 +160,7 @@ impl Session {
                         return Ok(wake);
                     }
                 }
+                None if looks => self.flush_in_time(),
                 None => self.flush(),
             }
         }
@@ -501,7 +504,7 @@ impl Session {
     }
 
     /// Ctrl-C that no signal of the target followed.
-    fn interrupted_stop(&mut self) -> Result<Wake, Error> {
+    pub fn interrupted_stop(&mut self) -> Result<Wake, Error> {
         if self.unattended && !self.targets[0].launched {
             // Nobody looks: what a stop of all threads would do to their blocked calls is spared
             // until a command needs one.

@@ -115,6 +115,8 @@ pub struct Session {
     pub stdout_to_stderr: bool,
     /// The targets are meant to run: nothing is presented at the moment.
     pub running: bool,
+    /// They run while a person types commands.
+    pub background: bool,
     /// Probes, modules or types changed since the sites were made.
     pub stale: bool,
     /// What `x` goes on with.
@@ -151,6 +153,7 @@ impl Session {
             flushed: Instant::now(),
             stdout_to_stderr: false,
             running: false,
+            background: false,
             stale: false,
             examine: ExamineState::default(),
             limit: None,
@@ -171,7 +174,7 @@ impl Session {
     }
 
     /// The same, now and then.
-    fn flush_in_time(&mut self) {
+    pub fn flush_in_time(&mut self) {
         if self.flushed.elapsed() > FLUSH {
             self.flush();
         }
@@ -198,6 +201,9 @@ impl Session {
     /// Makes every thread stand, if there is a process that runs.
     pub fn need_stand(&mut self) -> Result<(), Error> {
         match self.target() {
+            Some(target) if !target.stopped && self.background => {
+                Err(Error::new("Selected thread is running."))
+            }
             Some(target) if !target.stopped && !self.running => self.stand(self.current),
             _ => Ok(()),
         }
@@ -215,7 +221,9 @@ impl Session {
     fn take_target(&mut self, index: usize) -> Target {
         self.current = 0;
         let target = self.targets.remove(index);
-        if !self.targets.is_empty() {
+        if self.targets.is_empty() {
+            self.background = false;
+        } else {
             self.relocate();
         }
         target

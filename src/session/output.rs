@@ -5,6 +5,8 @@
 
 use std::io::{self, Write};
 
+use crate::repl::Screen;
+
 /// The two streams.
 pub struct Output {
     out: Box<dyn Write>,
@@ -12,6 +14,9 @@ pub struct Output {
     closed: bool,
     /// What is printed is kept instead.
     kept: Option<Vec<u8>>,
+    /// A line is being typed: text goes above it, by whole lines.
+    screen: Option<Screen>,
+    partial: Vec<u8>,
 }
 
 impl Output {
@@ -22,6 +27,8 @@ impl Output {
             err: Box::new(io::stderr()),
             closed: false,
             kept: None,
+            screen: None,
+            partial: Vec::new(),
         }
     }
 
@@ -42,6 +49,8 @@ impl Output {
     pub fn print_bytes(&mut self, bytes: &[u8]) {
         if let Some(kept) = &mut self.kept {
             kept.extend_from_slice(bytes);
+        } else if self.screen.is_some() {
+            self.partial.extend_from_slice(bytes);
         } else if !self.closed && self.out.write_all(bytes).is_err() {
             self.closed = true;
         }
@@ -57,8 +66,30 @@ impl Output {
         self.kept.take().unwrap_or_default()
     }
 
+    /// While a line is typed text goes above it; `None`: as usual again.
+    pub fn set_screen(&mut self, screen: Option<Screen>) {
+        self.flush();
+        if let (Some(before), None) = (&self.screen, &screen) {
+            before.drain();
+        }
+        self.screen = screen;
+        if self.screen.is_none() {
+            let rest = std::mem::take(&mut self.partial);
+            self.print_bytes(&rest);
+            self.flush();
+        }
+    }
+
     /// Makes visible what was printed.
     pub fn flush(&mut self) {
+        if let Some(screen) = &self.screen {
+            let whole = self.partial.iter().rposition(|byte| *byte == b'\n');
+            if let Some(at) = whole {
+                let lines: Vec<u8> = self.partial.drain(..=at).collect();
+                screen.show(String::from_utf8_lossy(&lines).into_owned());
+            }
+            return;
+        }
         if !self.closed && self.out.flush().is_err() {
             self.closed = true;
         }
@@ -67,6 +98,10 @@ impl Output {
     /// Writes a line to standard error, behind everything that was printed before.
     pub fn complain(&mut self, text: &str) {
         self.flush();
+        if let Some(screen) = &self.screen {
+            screen.show(format!("{text}\n"));
+            return;
+        }
         // Nobody is left to be told.
         let _ = writeln!(self.err, "{text}");
     }

@@ -373,7 +373,8 @@ impl Session {
             always_continues: probe.origin == Origin::Trace,
         };
         let names = self.names;
-        let site = Some((location.address, probe.spec.clone()));
+        let named_by = Session::named_by(probe, location.address);
+        let site = Some((named_by, probe.spec.clone()));
         let known = named::Place::of(location);
         let mut decide = |view: &mut View<'_>| {
             view.site = site.clone();

@@ -241,7 +241,8 @@ impl Session {
         }
         let comm = self.comm(index, Tid(record.header.tid));
         let probe = self.probes.at_place(record.header.probe);
-        let spec = probe.map(|probe| probe.spec.clone()).unwrap_or_default();
+        let pc = record.header.registers.pc();
+        let site = probe.map(|probe| (Session::named_by(probe, pc), probe.spec.clone()));
         let target = &self.targets[index];
         let snapshot = Snapshot::new(record, &self.variables);
         let mut view = View {
@@ -251,7 +252,7 @@ impl Session {
             keeper: self.keeper.as_mut().map(RefCell::new),
             registers: Some(record.header.registers),
             returns: vec![(record.header.probe, returns)],
-            site: Some((record.header.registers.pc(), spec)),
+            site,
             comm: Some(comm),
             read_only: self.read_only,
             reading: None,

@@ -1,6 +1,5 @@
 //! `LOCATION%return`: the ways out of a function, and what was at its entry.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::Session;
@@ -167,6 +166,12 @@ impl Session {
         .collect()
     }
 
+    /// The address by which `$_func` names the function of a place.
+    pub(super) fn named_by(probe: &Probe, address: u64) -> u64 {
+        // A way out may be in a part that was moved away.
+        Session::out_at(probe, address).map_or(address, |out| out.function.entry)
+    }
+
     /// Where a thread stands at a probe, and the probe's place as it was typed.
     pub(super) fn site_at(&self, tid: Tid) -> Option<(u64, String)> {
         let thread = self.target()?.threads.get(tid)?;
@@ -174,7 +179,8 @@ impl Session {
             return None;
         };
         let pc = thread.registers.as_ref()?.pc();
-        Some((pc, self.probes.at_place(probe)?.spec.clone()))
+        let probe = self.probes.at_place(probe)?;
+        Some((Session::named_by(probe, pc), probe.spec.clone()))
     }
 
     /// What a thread's registers are in the caller of where it stands, as far as the code there
@@ -243,16 +249,9 @@ impl Images {
         let loaded = &self.modules.loaded()[place.module];
         let (entry, size) = place.function;
         let mut parts = vec![part(loaded, entry, size).map_err(&refuse)?];
-        let mut colds: VecDeque<(FileAddress, u64)> = cold_parts(loaded, &place).into();
         let exits = loop {
             let exits = arch::exits(&parts).map_err(|why| refuse(why.to_string()))?;
-            // Several files of a program may have a static function of this name.
-            let own = colds.iter().position(|(start, size)| {
-                let start = start.runtime(loaded.bias);
-                let inside = |to: &u64| to.wrapping_sub(start) < *size;
-                exits.outside.iter().any(inside)
-            });
-            match own.and_then(|at| colds.remove(at)) {
+            match cold_part(loaded, &place, &exits.outside) {
                 Some((start, size)) => parts.push(part(loaded, start, size).map_err(&refuse)?),
                 None => break exits,
             }
@@ -297,24 +296,26 @@ fn part(loaded: &Loaded, start: FileAddress, size: u64) -> Result<(u64, Vec<u8>)
     }
 }
 
-/// What compilers may have moved away of a function: `NAME.cold`, `NAME.cold.1`.
-fn cold_parts(loaded: &Loaded, place: &Place) -> Vec<(FileAddress, u64)> {
-    let table = loaded.module.symbols();
-    let names = (0..COLD_MOST).map(|n| match n {
-        0 => format!("{}.cold", place.name),
-        n => format!("{}.cold.{n}", place.name),
-    });
-    names
-        .flat_map(|name| loaded.module.find_linkage(&name))
-        .map(|symbol| {
-            let size = table.extent(symbol, loaded.module.elf());
-            (FileAddress(symbol.address), size)
-        })
-        .collect()
+/// A part of a function that the compiler moved away, by where its jumps go: `NAME.cold`,
+/// `NAME.cold.1`.
+fn cold_part(loaded: &Loaded, place: &Place, outside: &[u64]) -> Option<(FileAddress, u64)> {
+    let module = &loaded.module;
+    let table = module.symbols();
+    outside.iter().find_map(|to| {
+        let (symbol, offset) = module.symbol_at(loaded.bias.file(*to))?;
+        let name = table.linkage_name(symbol);
+        let (base, number) = name.rsplit_once(".cold")?;
+        let plain = number.is_empty() || number.starts_with('.');
+        // A constructor has several names, of which the part bears one.
+        let same = || {
+            let symbols = module.find_linkage(base);
+            symbols.iter().any(|s| s.address == place.function.0.0)
+        };
+        let size = table.extent(symbol, module.elf());
+        let own = plain && offset < size && (base == place.name || same());
+        own.then_some((FileAddress(symbol.address), size))
+    })
 }
-
-/// LLVM numbers the parts that it splits off.
-const COLD_MOST: u32 = 10;
 
 #[cfg(test)]
 mod tests {

@@ -38,6 +38,15 @@ impl Variables {
         self.values.get(name).cloned()
     }
 
+    /// The names of those that have a value.
+    pub fn names(&self) -> Vec<String> {
+        self.values
+            .keys()
+            .chain(self.shared.keys())
+            .cloned()
+            .collect()
+    }
+
     /// Changes it. The value's contents have been read already.
     pub fn set(&mut self, name: &str, value: Value, counters: Option<&Counters>) {
         if let (Some(shared), Some(counters)) = (self.shared.get_mut(name), counters) {

@@ -4,6 +4,7 @@
 //! to places with [`Modules::resolve`], addresses to names with [`Modules::symbol_at`].
 
 mod auxv;
+pub(crate) mod catalog;
 mod demangle;
 mod elf;
 mod ifunc;

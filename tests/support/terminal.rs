@@ -92,6 +92,8 @@ impl Terminal {
             }
             let left = deadline.saturating_duration_since(Instant::now());
             match self.screen.recv_timeout(left) {
+                // What goes on for ever is no answer.
+                Ok(_) if left.is_zero() => panic!("no {text:?} in time in:\n{}", self.seen),
                 Ok(bytes) => self.show(&bytes),
                 Err(error) => panic!("no {text:?} ({error}) in:\n{}", self.seen),
             }

@@ -17,7 +17,9 @@ pub use abi::{Argument, INT3, RETURN_VALUE, SYSCALL, SYSCALL_ARGUMENTS, argument
 pub use decode::{Boundary, boundary};
 pub use disassemble::disassemble;
 pub use exits::{ExitKind, Target, exits, returns};
-pub use names::{EFLAGS, INFO_REGISTERS, MASK_REGISTERS, MXCSR, RegisterClass, register_name};
+pub use names::{
+    EFLAGS, INFO_REGISTERS, MASK_REGISTERS, MXCSR, RegisterClass, register_name, register_names,
+};
 pub use prologue::prologue;
 pub use registers::{Register, Registers};
 pub use relocate::{Displaced, Position, SLOT_MAX, Slot};

@@ -47,6 +47,11 @@ pub fn register_name(name: &str) -> Option<&'static RegisterName> {
     NAMES.iter().find(|entry| entry.name == name)
 }
 
+/// The names of the general registers and their parts.
+pub fn register_names() -> impl Iterator<Item = &'static str> {
+    NAMES.iter().map(|entry| entry.name)
+}
+
 /// What `info registers` lists first, in its order. On a processor with AVX-512 `k0` to `k7`
 /// ([`MASK_REGISTERS`]) follow.
 pub const INFO_REGISTERS: [&str; 24] = [

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::symbols::catalog::{Catalog, Wanted};
 use crate::symbols::module::Module;
 use crate::symbols::{Location, Modules, Place, ResolveError};
 
@@ -125,4 +126,42 @@ fn half_a_million_symbols() {
     assert!(missing.unwrap_err().hint().is_some());
     // Some ten times what it takes on a slow machine without optimisation.
     assert!(opened < Duration::from_secs(10), "{opened:?}");
+}
+
+/// What Tab costs, once the names have been read in the background.
+#[test]
+fn completion_among_half_a_million() {
+    let module = Module::from_memory(Path::new("large.so"), library()).unwrap();
+    let modules = Modules::from_module(Arc::new(module));
+    let catalog = Arc::new(Catalog::default());
+    let started = Instant::now();
+    catalog.set(&modules);
+    let set = started.elapsed();
+    let patience = Duration::from_secs(120);
+    let all = catalog.beginning(Wanted::Functions, "", None, 200, patience);
+    let read = started.elapsed();
+    assert!(all.more && all.names.len() == 200);
+    let mut slowest = Duration::ZERO;
+    for (class, start) in [
+        ("space::Class::", "name12"),
+        ("Class::", "name49999"),
+        ("", "name77"),
+        ("Class::", ""),
+    ] {
+        let typed = format!("{class}{start}");
+        let started = Instant::now();
+        let found = catalog.beginning(Wanted::Functions, &typed, None, 200, patience);
+        slowest = slowest.max(started.elapsed());
+        let mut expected: Vec<String> = (0..FUNCTIONS)
+            .map(|number| format!("{class}name{number}x{}(int)", "ab".repeat(number % 20)))
+            .filter(|name| name.starts_with(&typed))
+            .collect();
+        expected.sort_unstable();
+        assert_eq!(found.more, expected.len() > 200, "{typed}");
+        assert_eq!(found.names.last(), expected.last());
+        assert_eq!(found.names[..5], expected[..5]);
+    }
+    eprintln!(
+        "{FUNCTIONS} symbols: begun in {set:?}, read in {read:?}, slowest completion {slowest:?}"
+    );
 }
