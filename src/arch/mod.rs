@@ -12,7 +12,7 @@ pub use x86_64::{
     Argument, INT3, RETURN_VALUE, SYSCALL, SYSCALL_ARGUMENTS, argument, find_syscall,
 };
 /// Instruction boundaries, prologues and text.
-pub use x86_64::{Boundary, boundary, disassemble, prologue};
+pub use x86_64::{Boundary, boundary, disassemble, is_padding, prologue};
 /// A site's first instruction, out of line.
 pub use x86_64::{Displaced, Position, SLOT_MAX, Slot};
 /// The registers by gdb's names.

@@ -430,8 +430,9 @@ fn banner(interpreter: &mut Interpreter) {
     for probe in session.probes.iter() {
         let places = match probe.locations.as_slice() {
             [] => "(nowhere yet: it may be in a library that is loaded later)".to_string(),
-            many => {
-                let list: Vec<_> = many.iter().map(|l| format!("{:#x}", l.address)).collect();
+            many if many.len() > 8 => format!("at {} places", many.len()),
+            few => {
+                let list: Vec<_> = few.iter().map(|l| format!("{:#x}", l.address)).collect();
                 format!("at {}", list.join(", "))
             }
         };
@@ -439,6 +440,11 @@ fn banner(interpreter: &mut Interpreter) {
         for remark in crate::session::returns::remarks(&probe.locations) {
             eprintln!("    {remark}");
         }
+    }
+    let arming = session.arming;
+    if arming.sites > 8 {
+        let seconds = arming.time.as_secs_f64();
+        eprintln!("  {} sites armed in {seconds:.3} s", arming.sites);
     }
 }
 

@@ -49,6 +49,7 @@ fn set(i: &mut Interpreter, call: &Call<'_>, disposition: Disposition) -> Result
     if let Some(condition) = condition {
         check_condition(i, condition, &spec, &found)?;
     }
+    i.session.probes.begin_group();
     let wanted = Wanted {
         origin: Origin::Break,
         spec,
@@ -60,6 +61,26 @@ fn set(i: &mut Interpreter, call: &Call<'_>, disposition: Disposition) -> Result
         missing: None,
     };
     add(i, wanted, true, call.from_tty)
+}
+
+/// A breakpoint on a function, one of several that a command makes.
+pub fn set_at(i: &mut Interpreter, name: &str, note: bool) -> Result<(), Error> {
+    let locations = match i.session.locate(name, Origin::Break) {
+        Ok(locations) => locations,
+        Err(Unresolved::Bad(error)) => return Err(error),
+        Err(Unresolved::NotFound { message, .. }) => return Err(Error::new(message)),
+    };
+    let wanted = Wanted {
+        origin: Origin::Break,
+        spec: name.to_string(),
+        condition: None,
+        body: None,
+        disposition: Disposition::Keep,
+        locations,
+        missing: None,
+        sample: None,
+    };
+    add(i, wanted, true, note)
 }
 
 /// What a new probe is made of.
@@ -161,7 +182,8 @@ pub fn split_condition(text: &str) -> (&str, Option<&str>) {
     let bytes = text.as_bytes();
     let mut depth = 0usize;
     let mut quote = None;
-    for (at, byte) in bytes.iter().enumerate() {
+    let skip = braces::regex_end(text);
+    for (at, byte) in bytes.iter().enumerate().skip(skip) {
         match (quote, byte) {
             (Some(q), b) if q == *b => quote = None,
             (Some(_), _) => {}
@@ -229,6 +251,7 @@ pub fn trace(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
         i.hint_body(body);
     }
     let tell = !i.session.show.never_stops();
+    i.session.probes.begin_group();
     let wanted = Wanted {
         origin: Origin::Trace,
         spec: text.location,
@@ -452,7 +475,13 @@ impl Interpreter {
             return;
         };
         let list = match list.trim() {
-            "" => self.session.probes.last_number().to_string(),
+            "" => {
+                let last = self.session.probes.last_group();
+                match last.start() == last.end() {
+                    true => last.end().to_string(),
+                    false => format!("{}-{}", last.start(), last.end()),
+                }
+            }
             list => list.to_string(),
         };
         if self.terminal.is_terminal() {
@@ -469,11 +498,14 @@ impl Interpreter {
         self.hint_body(&body);
         let body = (!body.is_empty()).then_some(body);
         if list.is_empty() {
-            let last = self.session.probes.last_number();
-            if self.session.probes.get(last).is_none() {
-                fail!("No breakpoints specified.");
+            let last = self.session.probes.last_group();
+            if self.session.probes.get(*last.end()).is_none() {
+                fail!("Argument required (one or more breakpoint numbers).");
             }
-            return self.give_body(last, body);
+            for number in last {
+                self.give_body(number, body.clone())?;
+            }
+            return Ok(());
         }
         let mut chosen = Vec::new();
         each(self, list, |_, choice| {
@@ -509,6 +541,7 @@ mod tests {
             ("*f+4 if x", "*f+4", Some("x")),
             ("n::f(int) if 1", "n::f(int)", Some("1")),
             ("if 1", "", Some("1")),
+            ("/a if b/ if 1", "/a if b/", Some("1")),
         ] {
             assert_eq!(split_condition(text), (spec, condition), "{text}");
         }

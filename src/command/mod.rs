@@ -9,6 +9,7 @@ mod help;
 mod info;
 pub(crate) mod interpreter;
 pub(crate) mod probes;
+mod rbreak;
 pub(crate) mod read_only;
 mod returning;
 pub(crate) mod running;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::interpreter::{Action, Call, Interpreter};
 use super::table::{self, Entry, Table};
-use super::{breakpoints, data, info, probes, returning, running, settings};
+use super::{breakpoints, data, info, probes, rbreak, returning, running, settings};
 use crate::error::{Error, fail};
 use crate::lang::script::Resolver;
 
@@ -32,7 +32,7 @@ pub static TOP: Table<Action> = Table {
         Entry {
             name: "break",
             aliases: &["brea", "bre", "br", "b"],
-            help: "Set a breakpoint.\nUsage: break [LOCATION] [if CONDITION]\nLOCATION is a function, Class::method, Class::method(int), a mangled name, LIB.so:FUNCTION,\nLIB+0xOFFSET, FILE:0xOFFSET or *EXPRESSION (that very address).\nLOCATION%return is every way out of the function: there $_retval is what it returns, and\n$_entry(EXPRESSION) what the expression was when that call began.\nWithout LOCATION: where the selected thread stands.",
+            help: "Set a breakpoint.\nUsage: break [LOCATION] [if CONDITION]\nLOCATION is a function, Class::method, Class::method(int), a mangled name, LIB.so:FUNCTION,\nLIB+0xOFFSET, FILE:0xOFFSET, /REGEX/ or LIB:/REGEX/ (every function whose demangled name matches),\nor *EXPRESSION (that very address).\nLOCATION%return is every way out of the function: there $_retval is what it returns, and\n$_entry(EXPRESSION) what the expression was when that call began.\nWithout LOCATION: where the selected thread stands.",
             action: breakpoints::break_,
         },
         Entry {
@@ -191,6 +191,12 @@ pub static TOP: Table<Action> = Table {
             aliases: &["exit", "q"],
             help: "Leave trapline: a launched program is ended, another one is left running.\nUsage: quit [STATUS]",
             action: running::quit,
+        },
+        Entry {
+            name: "rbreak",
+            aliases: &["rb"],
+            help: "Set a breakpoint on each function that a regular expression matches.\nUsage: rbreak [LIB:]REGEX\nREGEX has grep's syntax and is looked for in the demangled names. `commands' that follows is for all of them.\nOne breakpoint on all of them together: break /REGEX/.",
+            action: rbreak::rbreak,
         },
         Entry {
             name: "return",

@@ -1,6 +1,6 @@
 //! The front's end: starts the keeper, asks it, and reads events and records in order.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
@@ -24,6 +24,11 @@ use crate::record::wire::{self, Record};
 
 /// How often the rings are looked at when nothing else wakes the front.
 const LOOK: Duration = Duration::from_millis(5);
+
+/// How much of a message sites may take; the rest is for the message itself.
+const BATCH: usize = MAX_PACKET - 1024;
+/// As many sites as the answer has room for, if each of them fails.
+const BATCH_SITES: usize = 512;
 
 /// What the front learns next.
 #[derive(Debug)]
@@ -159,37 +164,105 @@ impl Keeper {
 
     /// Arms a site, or replaces the probes of an armed one. No thread needs to stand.
     pub fn arm(&mut self, target: TargetId, site: SiteSpec) -> Result<(), EngineError> {
-        let (id, address, first) = (site.id, site.address, site.code.first().copied());
+        match self.arm_all(target, vec![site])?.pop() {
+            Some((_, error)) => Err(error),
+            None => Ok(()),
+        }
+    }
+
+    /// Arms many sites; gives those that could not be armed. Each message holds as many as fit: thousands
+    /// of round trips take longer than the int3s themselves.
+    pub fn arm_all(
+        &mut self,
+        target: TargetId,
+        sites: Vec<SiteSpec>,
+    ) -> Result<Vec<(SiteId, EngineError)>, EngineError> {
         let known = self.targets.get(&target);
         let space = known.map_or(AddressSpaceId(0), |known| known.space);
+        let mut refused = Vec::new();
+        let (mut batch, mut filled) = (Vec::new(), 0);
+        for site in sites {
+            let size = postcard::experimental::serialized_size(&site).map_err(io::Error::other)?;
+            if size > BATCH {
+                refused.push((site.id, EngineError::TooLarge(size)));
+                continue;
+            }
+            if filled + size > BATCH || batch.len() == BATCH_SITES {
+                refused.extend(self.arm_batch(target, space, std::mem::take(&mut batch))?);
+                filled = 0;
+            }
+            filled += size;
+            batch.push(site);
+        }
+        if !batch.is_empty() {
+            refused.extend(self.arm_batch(target, space, batch)?);
+        }
+        Ok(refused)
+    }
+
+    fn arm_batch(
+        &mut self,
+        target: TargetId,
+        space: AddressSpaceId,
+        sites: Vec<SiteSpec>,
+    ) -> Result<Vec<(SiteId, EngineError)>, EngineError> {
+        let armed: Vec<_> = sites
+            .iter()
+            .map(|site| (site.id, site.address, site.code.first().copied()))
+            .collect();
         let request = Request::Arm {
             target,
             space,
-            site,
+            sites,
         };
-        self.ask(request, None)?;
-        if let (Some(known), Some(first)) = (self.targets.get_mut(&target), first) {
-            known.sites.insert(id, address);
-            known.originals.entry(address).or_insert(first);
+        let refused = self.refused(request)?;
+        let Some(known) = self.targets.get_mut(&target) else {
+            return Ok(refused);
+        };
+        let failed: HashSet<SiteId> = refused.iter().map(|(id, _)| *id).collect();
+        for (id, address, first) in armed {
+            if let Some(first) = first.filter(|_| !failed.contains(&id)) {
+                known.sites.insert(id, address);
+                known.originals.entry(address).or_insert(first);
+            }
         }
-        Ok(())
+        Ok(refused)
     }
 
-    /// Takes a site out; `gone`: its code is mapped no more, so that nothing is to be put back.
-    pub fn disarm(
+    fn refused(&mut self, request: Request) -> Result<Vec<(SiteId, EngineError)>, EngineError> {
+        match self.ask(request, None)?.0 {
+            Answer::Refused(list) => Ok(list
+                .into_iter()
+                .map(|(id, failure)| (id, EngineError::Refused(failure)))
+                .collect()),
+            _ => Err(EngineError::Refused(Failure::Malformed)),
+        }
+    }
+
+    /// Takes sites out; gives those where that failed. `true` beside one: its code is mapped no more, so that
+    /// nothing is to be put back.
+    pub fn disarm_all(
         &mut self,
         target: TargetId,
-        site: SiteId,
-        gone: bool,
-    ) -> Result<(), EngineError> {
-        let request = Request::Disarm { target, site, gone };
-        self.ask(request, None)?;
-        if let Some(known) = self.targets.get_mut(&target)
-            && let Some(address) = known.sites.remove(&site)
-        {
-            known.originals.remove(&address);
+        sites: &[(SiteId, bool)],
+    ) -> Result<Vec<(SiteId, EngineError)>, EngineError> {
+        let mut refused = Vec::new();
+        for batch in sites.chunks(BATCH_SITES) {
+            let request = Request::Disarm {
+                target,
+                sites: batch.to_vec(),
+            };
+            refused.extend(self.refused(request)?);
+            let Some(known) = self.targets.get_mut(&target) else {
+                continue;
+            };
+            for (site, _) in batch {
+                if let Some(address) = known.sites.remove(site) {
+                    known.originals.remove(&address);
+                }
+            }
         }
-        Ok(())
+        Ok(refused)
     }
 
     /// Lets one stopped thread, or all, go on. `signal` replaces the one it stopped with. A thread

@@ -114,18 +114,18 @@ pub enum Request {
         pid: i32,
         signals: SignalPolicy,
     },
-    /// Arms a site or replaces the probes of an armed one.
+    /// Arms sites or replaces the probes of armed ones. Answer: [`Answer::Refused`].
     Arm {
         target: TargetId,
         /// The image that the front looked at; another one is there after an `execve`.
         space: AddressSpaceId,
-        site: SiteSpec,
+        sites: Vec<SiteSpec>,
     },
+    /// Answer: [`Answer::Refused`].
     Disarm {
         target: TargetId,
-        site: SiteId,
-        /// The code at the site is mapped no more: nothing is put back.
-        gone: bool,
+        /// With each, whether the code there is mapped no more: then nothing is put back.
+        sites: Vec<(SiteId, bool)>,
     },
     /// Lets one stopped thread go on, or all of them. A thread at a site passes it.
     Resume {
@@ -202,6 +202,8 @@ pub enum Answer {
     },
     Registers(Box<Registers>),
     Bytes(Vec<u8>),
+    /// Of several sites those for which it could not be done; none, if it was done for all.
+    Refused(Vec<(SiteId, Failure)>),
     /// Values by their place; `None` for a call that was not seen to begin.
     Entry(Option<Vec<(u16, u64)>>),
     Failed(Failure),

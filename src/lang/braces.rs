@@ -23,9 +23,37 @@ pub struct ProbeText {
 
 /// Whether `text` has more `{` than `}`, so that the next line belongs to it.
 pub fn is_open(text: &str) -> bool {
-    let mut scan = Scan::new(text);
+    let mut scan = Scan::behind_regex(text);
     scan.by_ref().for_each(drop);
     scan.open.contains(&'{')
+}
+
+/// Where the `/REGEX/` or `LIB:/REGEX/` ends that a location begins with; 0 where it begins with none.
+///
+/// The slash that ends it stands before a blank, a `{`, a `%` or the end: names hold few slashes, and
+/// bodies and conditions may hold many.
+pub fn regex_end(text: &str) -> usize {
+    let lead = text.len() - text.trim_start().len();
+    let rest = &text[lead..];
+    let word = rest.split(char::is_whitespace).next().unwrap_or_default();
+    let open = match word.find([':', '`']) {
+        _ if word.starts_with('/') && !is_path(word) => 0,
+        Some(colon) if word[colon + 1..].starts_with('/') => colon + 1,
+        _ => return 0,
+    };
+    let ends =
+        |behind: Option<char>| behind.is_none_or(|c| c.is_whitespace() || matches!(c, '{' | '%'));
+    rest.char_indices()
+        .skip_while(|(at, _)| *at < open + 2)
+        .find(|(at, c)| *c == '/' && ends(rest[at + 1..].chars().next()))
+        .map_or(0, |(at, _)| lead + at + 1)
+}
+
+/// `/lib/x.so:name`, and not `/a:b/`.
+fn is_path(word: &str) -> bool {
+    word.split_once(':')
+        .is_some_and(|(path, _)| path[1..].contains('/'))
+        || word.matches('/').count() > 2
 }
 
 /// Reads a probe. `at` is where `text` begins.
@@ -122,6 +150,14 @@ impl<'t> Scan<'t> {
         }
     }
 
+    /// The same behind the regular expression that a location begins with.
+    fn behind_regex(text: &'t str) -> Scan<'t> {
+        Scan {
+            position: regex_end(text),
+            ..Scan::new(text)
+        }
+    }
+
     /// The length of the quoted text that starts at the current character; `None` where its end is
     /// missing (`don't`), which makes the quote a character like others.
     fn quoted(&self, quote: char) -> Option<usize> {
@@ -193,7 +229,7 @@ struct Group {
 fn top_groups(text: &str) -> Vec<Group> {
     let mut groups = Vec::new();
     let mut open = None;
-    for (offset, c, depth) in Scan::new(text) {
+    for (offset, c, depth) in Scan::behind_regex(text) {
         match c {
             '{' if depth == 0 => open = Some(offset),
             '}' if depth == 0 => {
@@ -218,19 +254,12 @@ fn body_group(text: &str) -> Option<usize> {
         .map(|group| group.start)
 }
 
-/// Splits at the first ` WORD ` that stands outside quotes and parentheses. A location that starts
-/// with `/` is a regular expression up to its next `/`.
+/// Splits at the first ` WORD ` that stands outside quotes and parentheses, and behind the regular
+/// expression that a location may be.
 fn split_at_keyword<'t>(text: &'t str, word: &str) -> (&'t str, Option<&'t str>) {
     let blank = |c: Option<char>| c.is_none_or(|c| c.is_whitespace());
-    let skip = match text.trim_start().strip_prefix('/') {
-        Some(rest) => rest
-            .find('/')
-            .map_or(0, |end| text.len() - rest.len() + end),
-        None => 0,
-    };
-    for (offset, _, depth) in Scan::new(text) {
+    for (offset, _, depth) in Scan::behind_regex(text) {
         if depth == 0
-            && offset >= skip
             && text[offset..].starts_with(word)
             && blank(text[..offset].chars().next_back())
             && text[offset + word.len()..].starts_with(|c: char| c.is_whitespace() || c == '(')
@@ -463,6 +492,27 @@ mod tests {
                 message
             );
         }
+    }
+
+    #[test]
+    fn a_regular_expression_ends_where_it_ends() {
+        let probe = |text: &str| parse_probe(text, &at(1), &FullNames).unwrap();
+        let p = probe(r"/^ns::f{2}\(int\)$/ if $rdi / 2 { x/s $rsi }");
+        assert_eq!(p.location, r"/^ns::f{2}\(int\)$/");
+        assert_eq!(p.condition.as_deref(), Some("$rdi / 2"));
+        assert_eq!(p.body.map(|body| body.len()), Some(1));
+        for (text, location) in [
+            ("/a{/{ x/s 1 }", "/a{/"),
+            ("libx.so:/it's [{]/ if 1", "libx.so:/it's [{]/"),
+            ("/lib/x.so:/a b/ if 1", "/lib/x.so:/a b/"),
+            ("/lib/x.so:f if $rdi / 2 == 1", "/lib/x.so:f"),
+            ("/operator/=/ if 1", "/operator/=/"),
+        ] {
+            assert_eq!(probe(text).location, location, "{text}");
+        }
+        assert_eq!(regex_end("f if 1 / 2"), 0);
+        assert_eq!(regex_end("/a"), 0);
+        assert!(!is_open("/a{/"));
     }
 
     #[test]

@@ -328,7 +328,7 @@ impl<'r> Reader<'r> {
     }
 
     fn has_open_braces(&self, text: &str) -> bool {
-        matches!(self.resolver.resolve(text), Some(("trace", _))) && braces::is_open(text)
+        matches!(self.resolver.resolve(text), Some(("trace", rest)) if braces::is_open(rest))
     }
 
     fn whole_line(&mut self, line: Line) -> Result<Read, ScriptError> {

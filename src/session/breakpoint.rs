@@ -115,25 +115,43 @@ impl Probe {
 /// All probes, in number order.
 #[derive(Debug, Default)]
 pub struct Probes {
+    /// In number order.
     list: Vec<Probe>,
     next: u32,
+    /// The numbers of the probes by their places in the counters, 0 where the place is free.
+    places: Vec<u32>,
+    /// The first that the last command made.
+    group: u32,
 }
 
 impl Probes {
     /// Adds one; gives its number.
     pub fn add(&mut self, make: impl FnOnce(u32, u16) -> Probe) -> Result<u32, Error> {
-        let place = (0..crate::record::shared::PROBES)
-            .map(|place| place as u16)
-            .find(|place| self.list.iter().all(|probe| probe.place != *place));
-        let Some(place) = place else {
-            fail!(
-                "There are {} probes already; delete some.",
-                crate::record::shared::PROBES
-            );
-        };
+        // The last place is the front's own.
+        let usable = crate::record::shared::PROBES - 1;
+        let free = self.places.iter().position(|number| *number == 0);
+        let place = free.unwrap_or(self.places.len());
+        if place >= usable {
+            fail!("There are {usable} probes already; delete some.");
+        }
         self.next += 1;
-        self.list.push(make(self.next, place));
+        if place == self.places.len() {
+            self.places.push(self.next);
+        } else {
+            self.places[place] = self.next;
+        }
+        self.list.push(make(self.next, place as u16));
         Ok(self.next)
+    }
+
+    /// A command begins that makes one or more.
+    pub fn begin_group(&mut self) {
+        self.group = self.next + 1;
+    }
+
+    /// The numbers of those that the last command made, whether they still exist or not.
+    pub fn last_group(&self) -> std::ops::RangeInclusive<u32> {
+        self.group.min(self.next).max(1)..=self.next
     }
 
     /// All of them.
@@ -151,30 +169,35 @@ impl Probes {
         self.list.is_empty()
     }
 
-    /// The number of the one that was made last, if it still exists or not.
-    pub fn last_number(&self) -> u32 {
-        self.next
-    }
-
     /// By number.
     pub fn get(&self, number: u32) -> Option<&Probe> {
-        self.list.iter().find(|p| p.number == number)
+        self.list.get(self.index(number)?)
     }
 
     /// By number.
     pub fn get_mut(&mut self, number: u32) -> Option<&mut Probe> {
-        self.list.iter_mut().find(|p| p.number == number)
+        let index = self.index(number)?;
+        self.list.get_mut(index)
+    }
+
+    fn index(&self, number: u32) -> Option<usize> {
+        self.list
+            .binary_search_by_key(&number, |probe| probe.number)
+            .ok()
     }
 
     /// By its place in the shared counters.
     pub fn at_place(&self, place: u16) -> Option<&Probe> {
-        self.list.iter().find(|p| p.place == place)
+        self.get(*self.places.get(usize::from(place))?)
     }
 
     /// Takes one out.
     pub fn remove(&mut self, number: u32) -> Option<Probe> {
-        let at = self.list.iter().position(|p| p.number == number)?;
-        Some(self.list.remove(at))
+        let probe = self.list.remove(self.index(number)?);
+        if let Some(place) = self.places.get_mut(usize::from(probe.place)) {
+            *place = 0;
+        }
+        Some(probe)
     }
 
     /// `Note: breakpoints 1 and 2 also set at pc 0x….`, if other breakpoints are at `address`.

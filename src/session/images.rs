@@ -101,8 +101,11 @@ impl Images {
     pub fn locate(&self, spec: &str, behind_prologue: bool) -> Result<Vec<u64>, Unresolved> {
         let location = Location::parse(spec);
         let places = self.modules.resolve(&location).map_err(unresolved)?;
-        let function = matches!(location, Location::Function { .. });
-        let mut addresses = Vec::new();
+        let function = matches!(
+            location,
+            Location::Function { .. } | Location::Pattern { .. }
+        );
+        let mut addresses = Vec::with_capacity(places.len());
         for place in &places {
             let address = if function && behind_prologue {
                 self.behind_prologue(place)
@@ -111,12 +114,26 @@ impl Images {
             } else {
                 self.exact(place.runtime).map_err(Unresolved::Bad)?
             };
-            if !addresses.contains(&address) {
-                addresses.push(address);
-            }
+            addresses.push(address);
         }
         addresses.sort_unstable();
+        addresses.dedup();
         Ok(addresses)
+    }
+
+    /// The functions that a regular expression matches, each address once: the linker's name and the
+    /// demangled one.
+    pub fn functions(
+        &self,
+        module: Option<&str>,
+        regex: &str,
+    ) -> Result<Vec<(String, String)>, Error> {
+        match self.modules.matching(module, regex) {
+            Ok(list) => Ok(list),
+            // Nothing matches, or the library is not there: nothing is set, as in gdb.
+            Err(ResolveError::NoFunction { .. } | ResolveError::NoModule { .. }) => Ok(Vec::new()),
+            Err(error) => Err(Error::new(error.to_string())),
+        }
     }
 
     fn behind_prologue(&self, place: &Place) -> u64 {
@@ -144,23 +161,41 @@ impl Images {
                 loaded.path.display()
             );
         }
-        let Some((start, code)) = self.function_around(loaded, address) else {
+        if let Some(gap) = loaded.module.padding_around(file) {
+            let name = loaded.name();
+            fail!(
+                "{} is padding between two functions: one ends at {name}+{:#x}, the next begins at {name}+{:#x}.",
+                self.place_name(address),
+                gap.start,
+                gap.end
+            );
+        }
+        let Some((start, code)) = self.function_around(loaded, file) else {
             return Ok(address);
         };
-        let Some(arch::Boundary::Inside { before, after }) = arch::boundary(&code, start, address)
+        let Some(arch::Boundary::Inside { before, after }) = arch::boundary(&code, start.0, file.0)
         else {
             return Ok(address);
         };
-        let name = |address| {
+        let name = |file: u64| {
+            let address = FileAddress(file).runtime(loaded.bias);
             let symbol = symbolic(self.symbol_at(address));
             format!("{address:#x}{symbol}")
         };
-        fail!(
+        let mut text = format!(
             "{} is inside an instruction: instructions begin at {} and {}.",
-            name(address),
+            name(file.0),
             name(before),
             name(after)
-        )
+        );
+        if self.symbol_at(address).is_none() {
+            let (name, end) = (loaded.name(), start.0 + code.len() as u64);
+            text.push_str(&format!(
+                " That is {name}+{before:#x} and {name}+{after:#x}, in the function {name}+{:#x} to {name}+{end:#x}.",
+                start.0
+            ));
+        }
+        fail!("{text}")
     }
 
     fn outside(&self, address: u64) -> Result<u64, Error> {
@@ -179,23 +214,31 @@ impl Images {
         fail!("Cannot insert breakpoint at {address:#x}: no program or library has code there.")
     }
 
-    /// The start and the code of the function around an address.
-    fn function_around(&self, loaded: &Loaded, address: u64) -> Option<(u64, Vec<u8>)> {
-        let (symbol, offset) = loaded.module.symbol_at(loaded.bias.file(address))?;
-        let extent = loaded
-            .module
-            .symbols()
-            .extent(symbol, loaded.module.elf())
-            .min(FUNCTION_MAX);
-        // Behind the function's end there may be anything.
-        if offset >= extent {
-            return None;
+    /// The start and the code of the function around a file address.
+    fn function_around(
+        &self,
+        loaded: &Loaded,
+        file: FileAddress,
+    ) -> Option<(FileAddress, Vec<u8>)> {
+        // Behind a function's end there may be anything.
+        let range = loaded.module.function_range(file)?;
+        let start = FileAddress(range.start);
+        let length = (range.end - range.start).min(FUNCTION_MAX);
+        Some((start, loaded.module.bytes(start, length).ok()?))
+    }
+
+    /// What a place is called: `f`, `f+4`, in stripped code `libx.so+0x1a30`, outside of all modules nothing.
+    pub fn place_name(&self, address: u64) -> String {
+        match self.symbol_at(address) {
+            Some((name, 0)) => return name,
+            Some((name, offset)) => return format!("{name}+{offset}"),
+            None => {}
         }
-        let code = loaded
-            .module
-            .bytes(FileAddress(symbol.address), extent)
-            .ok()?;
-        Some((address - offset, code))
+        let Some(index) = self.modules.module_at(address) else {
+            return String::new();
+        };
+        let loaded = &self.modules.loaded()[index];
+        format!("{}+{:#x}", loaded.name(), loaded.bias.file(address).0)
     }
 
     /// What the file holds at a run-time address: up to 16 bytes.
@@ -316,12 +359,13 @@ fn unresolved(error: ResolveError) -> Unresolved {
             hint,
             imported: matches!(error, ResolveError::NotLoaded { .. }),
         },
-        ResolveError::Module(_) | ResolveError::OutsideCode { .. } | ResolveError::InPlt { .. } => {
-            Unresolved::Bad(Error::new(match hint {
-                Some(hint) => format!("{error}\n{hint}"),
-                None => error.to_string(),
-            }))
-        }
+        ResolveError::Module(_)
+        | ResolveError::BadPattern { .. }
+        | ResolveError::OutsideCode { .. }
+        | ResolveError::InPlt { .. } => Unresolved::Bad(Error::new(match hint {
+            Some(hint) => format!("{error}\n{hint}"),
+            None => error.to_string(),
+        })),
     }
 }
 

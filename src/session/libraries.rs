@@ -287,12 +287,9 @@ impl Session {
         let Some(watch) = watch else {
             return Ok(());
         };
-        let mut failed = Vec::new();
         self.targets[index].watch = Some(watch.clone());
-        let spec = self.site_spec(index, watch.address, Vec::new());
         self.sync_watch_counter()?;
-        self.arm(index, watch.address, spec, Vec::new(), &mut failed)?;
-        for text in failed {
+        if let Some(text) = self.arm_watch(index, watch.address)? {
             self.output.complain(&format!(
                 "warning: What is loaded later will not be noticed.\n{text}"
             ));

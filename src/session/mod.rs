@@ -2,9 +2,10 @@
 //!
 //! The commands above it ask for changes and for the next thing that happens ([`Session::wait`]);
 //! the engine below it knows sites and threads only. A *probe* is what the user asked for
-//! ([`breakpoint`]); where it is and what each *site* runs is made from it before a target goes on
-//! ([`sites`]).
+//! ([`breakpoint`]); where it is ([`sites`]) and what each *site* runs is made from it before a target
+//! goes on ([`arming`]).
 
+pub(crate) mod arming;
 pub(crate) mod breakpoint;
 pub(crate) mod events;
 pub(crate) mod images;
@@ -123,6 +124,8 @@ pub struct Session {
     pub examine: ExamineState,
     /// How many hits are still to be shown (`--count`).
     pub limit: Option<u64>,
+    /// What the last arming did.
+    pub arming: arming::Arming,
     keeper: Option<Keeper>,
     /// When text was made visible last.
     flushed: Instant,
@@ -151,6 +154,7 @@ impl Session {
             sinks: None,
             read_only: false,
             flushed: Instant::now(),
+            arming: arming::Arming::default(),
             stdout_to_stderr: false,
             running: false,
             background: false,

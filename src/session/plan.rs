@@ -348,6 +348,18 @@ impl Session {
         plan
     }
 
+    /// Whether a function begins at an address of a target: where its arguments are valid.
+    pub(super) fn is_entry(&self, index: usize, address: u64) -> bool {
+        let images = match self.targets.get(index) {
+            Some(target) => Some(&target.images),
+            None => self.program.as_ref(),
+        };
+        images.is_some_and(|images| {
+            let symbol = images.symbol_at(address);
+            symbol.is_none_or(|(_, offset)| offset == 0)
+        })
+    }
+
     /// `counters` stands for the keeper's where there is none.
     fn plan_over(
         &mut self,
@@ -357,16 +369,8 @@ impl Session {
         counters: Option<&Counters>,
         variables: &mut Variables,
     ) -> Plan {
-        let images = match self.targets.get(index) {
-            Some(target) => Some(&target.images),
-            None => self.program.as_ref(),
-        };
-        let entry = images.is_some_and(|images| {
-            let symbol = images.symbol_at(location.address);
-            symbol.is_none_or(|(_, offset)| offset == 0)
-        });
         let place = Place {
-            entry,
+            entry: self.is_entry(index, location.address),
             out: location.out.as_ref(),
             strict: self.settings.strict,
             sample: probe.sample,

@@ -8,7 +8,7 @@ use super::Session;
 use super::breakpoint::{Disposition, Origin};
 use super::messages::Known;
 use super::plan::{PIECES, Plan, Returns};
-use super::view::{Names, Snapshot, Source, View};
+use super::view::{Snapshot, Source, View};
 use crate::arch::{self, ExitKind, Registers};
 use crate::engine::protocol::Tid;
 use crate::lang::statement::{Command, Context, Flow, run_body};
@@ -301,14 +301,7 @@ impl Session {
             .and_then(|probe| Session::out_at(probe, site));
         let function = match &way_out {
             Some(out) => out.function.name.clone(),
-            None => self.targets[index]
-                .images
-                .symbol_at(site)
-                .map(|(name, offset)| match offset {
-                    0 => name,
-                    _ => format!("{name}+{offset}"),
-                })
-                .unwrap_or_default(),
+            None => self.targets[index].images.place_name(site),
         };
         let retval = way_out.map(|out| {
             let value = header.registers.get(arch::RETURN_VALUE);

@@ -222,10 +222,10 @@ impl Session {
 
     /// The location of a probe at an address.
     pub(super) fn out_at(probe: &Probe, address: u64) -> Option<WayOut> {
-        let mut locations = probe.locations.iter();
-        locations
-            .find(|location| location.address == address)
-            .and_then(|location| location.out.clone())
+        // There may be thousands, and they are in order.
+        let locations = &probe.locations;
+        let at = locations.binary_search_by_key(&address, |location| location.address);
+        locations.get(at.ok()?)?.out.clone()
     }
 }
 
@@ -261,7 +261,10 @@ impl Images {
         }
         let function = Arc::new(Function {
             entry: entry.runtime(loaded.bias),
-            name: place.display.clone(),
+            name: match place.display.is_empty() {
+                true => self.place_name(entry.runtime(loaded.bias)),
+                false => place.display.clone(),
+            },
             parts: parts
                 .iter()
                 .map(|(start, code)| (*start, code.len() as u64))

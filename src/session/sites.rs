@@ -1,22 +1,16 @@
-//! From probes to sites: where each probe is now, and what the keeper must hold.
-//!
-//! Sites are made before a target goes on, never while a person is still typing: a `break` without
-//! its `commands` must not be hit.
+//! From probes to sites: where each probe is now, and what is counted there.
 
-use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
 use super::breakpoint::{Disposition, Location, Origin, Probe};
 use super::images::{Images, Unresolved};
-use super::libraries::PATIENCE_MS;
 use super::plan::Plan;
 use super::view::Names;
-use super::{Session, engine_error, process, returns};
+use super::{Session, returns};
 use crate::engine::client::{EngineError, Keeper};
-use crate::engine::protocol::{Failure, SiteId, SiteProbe, SiteSpec, Then};
-use crate::error::{Error, fail};
+use crate::engine::protocol::{Failure, SiteId, SiteSpec};
+use crate::error::Error;
 use crate::lang;
-use crate::probe::program::Program;
 
 /// One site of one target.
 pub struct Site {
@@ -30,19 +24,8 @@ pub struct Site {
     pub lost: bool,
 }
 
-/// What is to be at one address.
-#[derive(Default)]
-struct Wanted {
-    /// By probe; what only keeps something for its return comes before its own program.
-    programs: Vec<((u32, bool), SiteProbe)>,
-    plans: Vec<(u32, Plan)>,
-}
-
 /// The place in the counters that stands for the front's own site in the dynamic linker.
 pub const INTERNAL: u16 = (crate::record::shared::PROBES - 1) as u16;
-
-/// So often sites are made anew because libraries went away meanwhile.
-const ATTEMPTS: usize = 8;
 
 impl Session {
     /// Where a location is, in the first target that has it or in the program's file; if none has,
@@ -61,7 +44,7 @@ impl Session {
         first
     }
 
-    fn locate_in(
+    pub(super) fn locate_in(
         &mut self,
         target: usize,
         spec: &str,
@@ -92,12 +75,10 @@ impl Session {
         if returns {
             return self.ways_out(target, addresses);
         }
-        let Some(images) = self.images_of(target) else {
-            return Ok(addresses.iter().map(|a| location(*a, None)).collect());
-        };
+        let images = self.images_of(target);
         Ok(addresses
             .iter()
-            .map(|address| location(*address, Some(images)))
+            .map(|address| location(*address, images))
             .collect())
     }
 
@@ -165,242 +146,8 @@ impl Session {
         }
     }
 
-    /// Makes the keeper hold what the probes want, in every target.
-    pub fn sync(&mut self) -> Result<(), Error> {
-        self.sync_counters()?;
-        self.stale |= std::mem::take(&mut self.variables.retyped);
-        if !self.stale {
-            return Ok(());
-        }
-        let mut failed = Vec::new();
-        for _ in 0..ATTEMPTS {
-            self.stale = false;
-            failed.clear();
-            for index in 0..self.targets.len() {
-                self.sync_target(index, &mut failed)?;
-            }
-            if !self.stale {
-                break;
-            }
-        }
-        if failed.is_empty() {
-            return Ok(());
-        }
-        self.stale = true;
-        fail!("{}", failed.join("\n"))
-    }
-
-    /// A script that was written with a stopped process in mind says something (`echo ready`) when
-    /// its probes are complete. Where the process runs on meanwhile they must be in place by then.
-    /// What cannot be is told when the script lets the process go on.
-    pub fn arm_early(&mut self) {
-        let runs = |target: &super::Target| !target.stopped;
-        if !self.running && self.targets.first().is_some_and(runs) {
-            let _ = self.sync();
-        }
-    }
-
-    fn sync_target(&mut self, index: usize, failed: &mut Vec<String>) -> Result<(), Error> {
-        let id = self.targets[index].id;
-        // The program is compiled over the symbols as they are now.
-        let mut wanted: BTreeMap<u64, Wanted> = BTreeMap::new();
-        for probes in self.wanted(index).into_values() {
-            for (number, location) in probes {
-                self.want(index, number, &location, &mut wanted);
-            }
-        }
-        let mut specs: BTreeMap<u64, (SiteSpec, Vec<(u32, Plan)>)> = BTreeMap::new();
-        for (address, wanted) in wanted {
-            specs.insert(address, self.spec(index, address, wanted));
-        }
-        let watch = self.targets[index].watch.as_ref().map(|w| w.address);
-        if let Some(address) = watch.filter(|address| !specs.contains_key(address)) {
-            let spec = self.site_spec(index, address, Vec::new());
-            specs.insert(address, (spec, Vec::new()));
-        }
-        let old: Vec<(u64, SiteId, bool)> = self.targets[index]
-            .sites
-            .iter()
-            .map(|(address, site)| (*address, site.id, site.armed.is_some()))
-            .collect();
-        for (address, site, armed) in old {
-            if !specs.contains_key(&address) {
-                let modules = &self.targets[index].images.modules;
-                let gone = modules.module_at(address).is_none();
-                if armed {
-                    // A site that is gone already is as good as taken out.
-                    let _ = self.keeper()?.disarm(id, site, gone);
-                }
-                self.targets[index].sites.remove(&address);
-            }
-        }
-        for (address, (spec, plans)) in specs {
-            self.arm(index, address, spec, plans, failed)?;
-        }
-        Ok(())
-    }
-
-    /// Adds what a probe runs at an address, and what it keeps at the entry of the function that is
-    /// left there.
-    fn want(
-        &mut self,
-        index: usize,
-        number: u32,
-        location: &Location,
-        wanted: &mut BTreeMap<u64, Wanted>,
-    ) {
-        let Some(probe) = self.probes.get(number).cloned() else {
-            return;
-        };
-        let (address, out) = (location.address, location.out.as_ref());
-        let plan = self.plan(index, &probe, location);
-        let run = |program: &Program, then| SiteProbe {
-            probe: probe.place,
-            program: program.clone(),
-            then,
-        };
-        if let Some(out) = out.filter(|_| !plan.at_entry.is_empty()) {
-            let entry = wanted.entry(out.function.entry).or_default();
-            // The function's other ways out want the same.
-            if !entry.programs.iter().any(|(of, _)| *of == (number, false)) {
-                let kept = plan.at_entry.iter();
-                let kept = kept.map(|program| ((number, false), run(program, Then::Nothing)));
-                entry.programs.extend(kept);
-            }
-        }
-        let here = wanted.entry(address).or_default();
-        here.programs
-            .push(((number, true), run(&plan.program, plan.then)));
-        here.plans.push((number, plan));
-    }
-
-    /// What the keeper is to hold at an address, and how each probe runs there.
-    fn spec(
-        &mut self,
-        index: usize,
-        address: u64,
-        mut wanted: Wanted,
-    ) -> (SiteSpec, Vec<(u32, Plan)>) {
-        wanted.programs.sort_by_key(|(order, _)| *order);
-        let probes = wanted.programs.into_iter().map(|(_, probe)| probe);
-        (
-            self.site_spec(index, address, probes.collect()),
-            wanted.plans,
-        )
-    }
-
-    /// What the keeper is to hold at an address; the front's own probe is the first one there.
-    pub(super) fn site_spec(
-        &mut self,
-        index: usize,
-        address: u64,
-        mut probes: Vec<SiteProbe>,
-    ) -> SiteSpec {
-        let target = &mut self.targets[index];
-        let id = match target.sites.get(&address) {
-            Some(site) => site.id,
-            None => {
-                target.next_site += 1;
-                SiteId(target.next_site)
-            }
-        };
-        let watch = target.watch.as_ref().filter(|w| w.address == address);
-        if let Some(watch) = watch {
-            probes.insert(0, watch.probe());
-        }
-        SiteSpec {
-            id,
-            address,
-            code: target.images.code(address),
-            by_hand: watch.is_some_and(|watch| watch.by_hand),
-            patience_ms: if watch.is_some() { PATIENCE_MS } else { 0 },
-            probes,
-        }
-    }
-
-    pub(super) fn arm(
-        &mut self,
-        index: usize,
-        address: u64,
-        spec: SiteSpec,
-        plans: Vec<(u32, Plan)>,
-        failed: &mut Vec<String>,
-    ) -> Result<(), Error> {
-        let held = self.targets[index]
-            .sites
-            .get(&address)
-            .is_some_and(|site| site.armed.as_ref() == Some(&spec) || site.lost);
-        let id = self.targets[index].id;
-        let result = if held {
-            Ok(())
-        } else {
-            self.keeper()?.arm(id, spec.clone())
-        };
-        let armed = match result {
-            Ok(()) => Some(spec.clone()),
-            // It has ended meanwhile, which an event tells.
-            Err(error) if is_gone(&error) || process::has_ended(self.targets[index].pid) => None,
-            // The linker is about to tell that the library is gone.
-            Err(_) if self.is_unmapped(index, address) => None,
-            Err(error) => {
-                let numbers: Vec<String> = plans.iter().map(|(n, _)| n.to_string()).collect();
-                let at = match numbers.is_empty() {
-                    true => format!("{address:#x}"),
-                    false => numbers.join(", "),
-                };
-                failed.push(format!(
-                    "Cannot insert breakpoint {}.\n{}",
-                    at,
-                    engine_error(&error)
-                ));
-                None
-            }
-        };
-        let lost = self.targets[index]
-            .sites
-            .get(&address)
-            .is_some_and(|s| s.lost);
-        let site = Site {
-            id: spec.id,
-            armed,
-            probes: plans,
-            lost,
-        };
-        self.targets[index].sites.insert(address, site);
-        Ok(())
-    }
-
-    /// True if the code at an address was unmapped since the probes were found there; then they are
-    /// found again.
-    fn is_unmapped(&mut self, index: usize, address: u64) -> bool {
-        let read = self.libraries_changed(index).is_ok();
-        let modules = &self.targets[index].images.modules;
-        read && modules.module_at(address).is_none()
-    }
-
-    /// Which probes are at which address of a target.
-    fn wanted(&mut self, index: usize) -> BTreeMap<u64, Vec<(u32, Location)>> {
-        let mut wanted: BTreeMap<u64, Vec<(u32, Location)>> = BTreeMap::new();
-        let probes: Vec<Probe> = self.probes.iter().filter(|p| p.enabled).cloned().collect();
-        for probe in probes {
-            let locations = if self.targets.len() == 1 {
-                probe.locations.clone()
-            } else {
-                self.locate_in(index, &probe.spec, probe.origin)
-                    .unwrap_or_default()
-            };
-            for location in locations.iter().filter(|l| l.enabled) {
-                let numbers = wanted.entry(location.address).or_default();
-                if !numbers.iter().any(|(number, _)| *number == probe.number) {
-                    numbers.push((probe.number, location.clone()));
-                }
-            }
-        }
-        wanted
-    }
-
     /// Tells the keeper which probes are on, and how many hits each lets by.
-    fn sync_counters(&mut self) -> Result<(), Error> {
+    pub(super) fn sync_counters(&mut self) -> Result<(), Error> {
         if self.targets.is_empty() {
             return Ok(());
         }

@@ -210,6 +210,8 @@ pub struct Elf {
     pub build_id: Option<Vec<u8>>,
     /// Address and size in bytes of the dynamic table.
     pub dynamic: Option<(u64, u64)>,
+    /// Address and size in bytes of `.eh_frame_hdr` (`PT_GNU_EH_FRAME`).
+    pub frame_header: Option<(u64, u64)>,
 }
 
 impl Elf {
@@ -224,6 +226,7 @@ impl Elf {
             interpreter: None,
             build_id: None,
             dynamic: None,
+            frame_header: None,
         };
         elf.read_segments(image, &header, section_zero.as_ref())?;
         elf.read_sections(image, &header, section_zero.as_ref())?;
@@ -354,6 +357,7 @@ impl Elf {
                 let notes = image.read(offset, size, "the notes")?;
                 self.build_id = find_build_id(&notes);
             }
+            elf::PT_GNU_EH_FRAME => self.frame_header = Some((program.p_vaddr.get(LE), size)),
             elf::PT_DYNAMIC => self.dynamic = Some((program.p_vaddr.get(LE), size)),
             _ => {}
         }

@@ -73,7 +73,7 @@ pub fn chosen(module: &Module, bias: LoadBias, read: ReadMemory<'_>) -> HashMap<
 /// What a resolver can choose, by its code: each address of code that it loads into a register.
 pub fn choices(module: &Module, resolver: &Symbol) -> Vec<FileAddress> {
     let elf = module.elf();
-    let size = module.symbols().extent(resolver, elf).min(RESOLVER_MAX);
+    let size = module.extent(resolver).min(RESOLVER_MAX);
     let start = resolver.address;
     let Ok(code) = module.bytes(FileAddress(start), size) else {
         return Vec::new();

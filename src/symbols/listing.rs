@@ -73,23 +73,54 @@ const INSTRUCTION: u64 = 15;
 /// Gives each symbol that the pattern matches to `sink`, until that has enough.
 pub fn list(module: &Module, pattern: &Pattern, sink: &mut dyn FnMut(Row) -> ControlFlow<()>) {
     let order = candidates(module);
+    let rows = |chunk: &[u32]| rows_of(module, pattern, chunk);
+    in_parallel(&order, &rows, sink);
+}
+
+/// The functions that the pattern matches as places: see [`Module::matching`].
+pub fn matching(module: &Module, pattern: &Pattern) -> Vec<u32> {
+    let table = module.symbols();
+    let found = |chunk: &[u32]| -> Vec<u32> {
+        let fits = |index: &u32| {
+            let symbol = &table.all()[*index as usize];
+            let linkage = table.linkage_name(symbol);
+            !lookup::is_cold(&linkage)
+                && pattern.display(table, symbol).is_some()
+                && !module.is_passing_thunk(symbol)
+        };
+        chunk.iter().copied().filter(fits).collect()
+    };
+    let mut all = Vec::new();
+    in_parallel(&defined(module).collect::<Vec<_>>(), &found, &mut |index| {
+        all.push(index);
+        ControlFlow::Continue(())
+    });
+    all
+}
+
+/// Runs `work` over chunks on all processors and hands the results on in order.
+fn in_parallel<T: Send>(
+    order: &[u32],
+    work: &(dyn Fn(&[u32]) -> Vec<T> + Sync),
+    sink: &mut dyn FnMut(T) -> ControlFlow<()>,
+) {
     let workers = std::thread::available_parallelism().map_or(1, |count| count.get().min(16));
     for chunks in order.chunks(CHUNK * workers) {
-        let rows: Vec<Vec<Row>> = std::thread::scope(|scope| {
+        let results: Vec<Vec<T>> = std::thread::scope(|scope| {
             let threads: Vec<_> = chunks
                 .chunks(CHUNK)
-                .map(|chunk| scope.spawn(move || rows_of(module, pattern, chunk)))
+                .map(|chunk| scope.spawn(move || work(chunk)))
                 .collect();
             threads
                 .into_iter()
                 .map(|thread| match thread.join() {
-                    Ok(rows) => rows,
+                    Ok(results) => results,
                     Err(panic) => std::panic::resume_unwind(panic),
                 })
                 .collect()
         });
-        for row in rows.into_iter().flatten() {
-            if sink(row).is_break() {
+        for result in results.into_iter().flatten() {
+            if sink(result).is_break() {
                 return;
             }
         }
@@ -104,16 +135,20 @@ pub fn count(module: &Module) -> usize {
 /// By address; what is imported comes last, in the order of the table.
 fn candidates(module: &Module) -> Vec<u32> {
     let table = module.symbols();
-    let symbol = |index: &u32| &table.all()[*index as usize];
-    let defined = table.by_address().iter().copied().filter(|index| {
-        let symbol = symbol(index);
-        symbol.kind.is_code() && !module.in_plt(FileAddress(symbol.address))
-    });
     let imported = (0..table.all().len() as u32).filter(|index| {
-        let symbol = symbol(index);
+        let symbol = &table.all()[*index as usize];
         symbol.kind == SymbolKind::Undefined && symbol.function
     });
-    defined.chain(imported).collect()
+    defined(module).chain(imported).collect()
+}
+
+/// All code but the PLT's, by address.
+fn defined(module: &Module) -> impl Iterator<Item = u32> {
+    let table = module.symbols();
+    table.by_address().iter().copied().filter(|index| {
+        let symbol = &table.all()[*index as usize];
+        symbol.kind.is_code() && !module.in_plt(FileAddress(symbol.address))
+    })
 }
 
 fn rows_of(module: &Module, pattern: &Pattern, chunk: &[u32]) -> Vec<Row> {

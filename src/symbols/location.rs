@@ -12,6 +12,13 @@ pub enum Location {
         /// The function's name as written.
         name: String,
     },
+    /// Functions by a regular expression on their demangled names: `/REGEX/`.
+    Pattern {
+        /// The module's name as written.
+        module: Option<String>,
+        /// What stands between the slashes.
+        regex: String,
+    },
     /// A file address in a module: `LIB+0xOFF`.
     Address {
         /// The module's name as written.
@@ -37,6 +44,14 @@ impl Location {
     /// Reads a place. Every text is one: what is nothing else is a function's name.
     pub fn parse(text: &str) -> Location {
         let text = text.trim();
+        if let (module, name) = split_module(text)
+            && let Some(regex) = regex_text(name)
+        {
+            return Location::Pattern {
+                module: module.map(str::to_string),
+                regex: regex.to_string(),
+            };
+        }
         let line = || Location::Line {
             text: text.to_string(),
         };
@@ -189,6 +204,24 @@ mod tests {
                 text: "a.c:12".into()
             }
         );
+        let pattern = |module: Option<&str>, regex: &str| Location::Pattern {
+            module: module.map(str::to_string),
+            regex: regex.to_string(),
+        };
+        assert_eq!(
+            Location::parse("/^f(o|u)+0x1$/"),
+            pattern(None, "^f(o|u)+0x1$")
+        );
+        assert_eq!(Location::parse("/a:b/"), pattern(None, "a:b"));
+        assert_eq!(
+            Location::parse("libx:/a::b/"),
+            pattern(Some("libx"), "a::b")
+        );
+        assert_eq!(
+            Location::parse("/l/x.so:/b/"),
+            pattern(Some("/l/x.so"), "b")
+        );
+        assert_eq!(Location::parse("libx`/b/"), pattern(Some("libx"), "b"));
         assert_eq!(Location::parse("12"), Location::Line { text: "12".into() });
         assert_eq!(
             Location::parse("A::operator+"),

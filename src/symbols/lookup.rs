@@ -43,16 +43,20 @@ pub fn linkage<'a>(table: &'a SymbolTable, name: &str) -> Vec<&'a Symbol> {
 }
 
 fn named_exactly<'a>(table: &'a SymbolTable, base: &[u8]) -> Vec<&'a Symbol> {
+    let named = |symbol: &&Symbol| {
+        let name = table.name_bytes(symbol);
+        name == base || unversioned(name, symbol.origin) == base
+    };
+    if let Some(candidates) = table.named_like(base) {
+        return candidates.filter(named).collect();
+    }
     let finder = memmem::Finder::new(base);
     let mut found = Vec::new();
     for at in finder.find_iter(&table.names) {
         let behind = table.names.get(at + base.len());
         if matches!(behind, Some(0 | b'@')) {
             // Symbols may point into the middle of a string: the linker merges tails.
-            found.extend(starting_at(table, at as u32).filter(|symbol| {
-                let name = table.name_bytes(symbol);
-                name == base || unversioned(name, symbol.origin) == base
-            }));
+            found.extend(starting_at(table, at as u32).filter(named));
         }
     }
     found

@@ -1,14 +1,18 @@
 //! An object file with its symbols, by itself: names to functions, addresses to names.
 
+use std::collections::HashMap;
 use std::fs::File;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use super::demangle;
 use super::elf::{Elf, ElfError, Image, Section};
+use super::frames::Frames;
+use super::pattern::Pattern;
 use super::table::{Symbol, SymbolKind, SymbolTable};
-use super::{ifunc, load, plt};
-use crate::arch::FileAddress;
+use super::{ifunc, listing, load, plt};
+use crate::arch::{FileAddress, is_padding};
 
 /// A file that cannot be used, and why.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -29,7 +33,14 @@ pub struct Module {
     table: SymbolTable,
     plt: Vec<(u64, u64)>,
     indirect: OnceLock<Vec<(u64, u64)>>,
+    frames: OnceLock<Frames>,
+    matched: Mutex<HashMap<String, Arc<[u32]>>>,
 }
+
+/// What regular expressions matched is kept for so many of them: a library that is loaded asks again.
+const PATTERNS_KEPT: usize = 64;
+/// More than that between two functions is no padding, but code without frames.
+const PADDING: u64 = 4096;
 
 impl Module {
     /// Reads the file at `path`.
@@ -74,6 +85,8 @@ impl Module {
             table,
             plt,
             indirect: OnceLock::new(),
+            frames: OnceLock::new(),
+            matched: Mutex::default(),
         })
     }
 
@@ -150,7 +163,7 @@ impl Module {
         let Some(method) = self.thunk_method(&name) else {
             return false;
         };
-        let size = self.table.extent(symbol, &self.elf).min(256);
+        let size = self.extent(symbol).min(256);
         let Ok(code) = self.bytes(FileAddress(symbol.address), size) else {
             return false;
         };
@@ -176,9 +189,65 @@ impl Module {
             .any(|symbol| symbol.kind.is_code() && self.table.linkage_name(symbol) == name)
     }
 
-    /// The bytes that a symbol covers, see [`SymbolTable::extent`].
+    /// The bytes that a symbol covers: its size, or up to the next symbol or the end of the function by
+    /// `.eh_frame`, whichever comes first.
     pub fn extent(&self, symbol: &Symbol) -> u64 {
-        self.table.extent(symbol, &self.elf)
+        let extent = self.table.extent(symbol, &self.elf);
+        if symbol.size != 0 || !symbol.kind.is_code() {
+            return extent;
+        }
+        let frames = self.frames();
+        let end = match frames.at(symbol.address) {
+            Some(range) => Some(range.end),
+            None => frames.next_start(symbol.address),
+        };
+        end.map_or(extent, |end| extent.min(end - symbol.address))
+    }
+
+    /// The functions by `.eh_frame`.
+    pub fn frames(&self) -> &Frames {
+        self.frames
+            .get_or_init(|| Frames::read(&self.image, &self.elf))
+    }
+
+    /// The function that a file address is in: by `.eh_frame`, which knows stripped ones too, or by a symbol.
+    pub fn function_range(&self, address: FileAddress) -> Option<Range<u64>> {
+        if let Some(range) = self.frames().at(address.0) {
+            return Some(range);
+        }
+        let (symbol, offset) = self.symbol_at(address)?;
+        let extent = self.extent(symbol);
+        (offset < extent).then(|| symbol.address..symbol.address.saturating_add(extent))
+    }
+
+    /// What lies between two functions, if the file address is in none and nothing but padding stands there.
+    pub fn padding_around(&self, address: FileAddress) -> Option<Range<u64>> {
+        let gap = self.frames().between(address.0)?;
+        let named = self.symbol_at(address);
+        if named.is_some_and(|(symbol, offset)| offset < self.extent(symbol)) {
+            return None;
+        }
+        let length = gap.end - gap.start;
+        let code = self
+            .bytes(FileAddress(gap.start), length.min(PADDING))
+            .ok()?;
+        (length <= PADDING && is_padding(&code)).then_some(gap)
+    }
+
+    /// The functions in whose demangled names a regular expression matches, by their index in the table. PLT
+    /// stubs, the cold parts of functions and thunks that only pass on are none.
+    pub fn matching(&self, regex: &str) -> Result<Arc<[u32]>, regex::Error> {
+        let kept = || self.matched.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = kept().get(regex) {
+            return Ok(Arc::clone(known));
+        }
+        let found: Arc<[u32]> = listing::matching(self, &Pattern::regex(regex)?).into();
+        let mut kept = kept();
+        if kept.len() >= PATTERNS_KEPT {
+            kept.clear();
+        }
+        kept.insert(regex.to_string(), Arc::clone(&found));
+        Ok(found)
     }
 
     /// Symbols of exactly this name: as the linker knows it, or with `@VERSION`.

@@ -87,6 +87,95 @@ pub fn regex_text(text: &str) -> Option<&str> {
     (!inner.is_empty()).then_some(inner)
 }
 
+/// A regular expression in the syntax of `grep`, which gdb's commands take, in that of `/REGEX/`.
+///
+/// There `\\(`, `\\)`, `\\{`, `\\}`, `\\|`, `\\+` and `\\?` are operators, and without the backslash they are
+/// characters; a `*` that has nothing before it is one, too.
+pub fn basic_regex(text: &str) -> Result<String, String> {
+    let mut out = String::with_capacity(text.len() + 8);
+    let mut chars = text.chars().peekable();
+    let mut begins = true;
+    while let Some(c) = chars.next() {
+        let began = std::mem::replace(&mut begins, false);
+        match c {
+            '\\' => match chars.next() {
+                None => return Err("Trailing backslash".into()),
+                Some(operator @ ('(' | '|')) => {
+                    out.push(operator);
+                    begins = true;
+                }
+                Some(operator @ (')' | '{' | '}' | '+' | '?')) => out.push(operator),
+                Some('<') => out.push_str(r"\b{start}"),
+                Some('>') => out.push_str(r"\b{end}"),
+                Some(class @ ('w' | 'W' | 's' | 'S' | 'b' | 'B')) => out.extend(['\\', class]),
+                Some('`') => out.push_str(r"\A"),
+                Some('\'') => out.push_str(r"\z"),
+                Some(other) => out.push_str(&regex::escape(&other.to_string())),
+            },
+            '(' | ')' | '{' | '}' | '|' | '+' | '?' => out.extend(['\\', c]),
+            '*' if began => out.push_str(r"\*"),
+            // Anchors only where an expression begins or ends; elsewhere they are characters.
+            '^' if !began => out.push_str(r"\^"),
+            '$' if !ends_here(&mut chars) => out.push_str(r"\$"),
+            '[' => bracket(&mut chars, &mut out)?,
+            c => out.push(c),
+        }
+        begins |= began && c == '^';
+    }
+    match Regex::new(&out) {
+        Ok(_) => Ok(out),
+        Err(_) if out.matches('(').count() > out.matches(')').count() => {
+            Err("Unmatched ( or \\(".into())
+        }
+        Err(_) if out.matches('(').count() < out.matches(')').count() => {
+            Err("Unmatched ) or \\)".into())
+        }
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+fn ends_here(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) -> bool {
+    let mut ahead = chars.clone();
+    match ahead.next() {
+        None => true,
+        Some('\\') => matches!(ahead.next(), Some(')' | '|')),
+        Some(_) => false,
+    }
+}
+
+/// What stands between `[` and `]`: there a backslash is a character, and `[` is none of the regex crate's
+/// operators but in `[:alpha:]`.
+fn bracket(
+    chars: &mut std::iter::Peekable<std::str::Chars<'_>>,
+    out: &mut String,
+) -> Result<(), String> {
+    out.push('[');
+    if chars.next_if_eq(&'^').is_some() {
+        out.push('^');
+    }
+    let mut first = true;
+    loop {
+        match chars.next() {
+            None => return Err("Unmatched [ or [^".into()),
+            Some(']') if !first => break,
+            Some('[') if chars.peek() == Some(&':') => {
+                out.push('[');
+                for c in chars.by_ref() {
+                    out.push(c);
+                    if c == ']' {
+                        break;
+                    }
+                }
+            }
+            Some(c @ ('\\' | '[' | ']' | '&' | '~' | '^')) => out.extend(['\\', c]),
+            Some(c) => out.push(c),
+        }
+        first = false;
+    }
+    out.push(']');
+    Ok(())
+}
+
 /// The literal texts that every match contains.
 fn needed_literals(hir: &Hir, out: &mut Vec<String>) {
     match hir.kind() {
@@ -145,6 +234,32 @@ mod tests {
         pattern
             .word
             .map(|finder| String::from_utf8_lossy(finder.needle()).into_owned())
+    }
+
+    #[test]
+    fn grep_s_syntax() {
+        for (basic, regex) in [
+            ("^on_", "^on_"),
+            (r"a\|b", "a|b"),
+            ("a|b", r"a\|b"),
+            (r"\(ab\)*c", "(ab)*c"),
+            ("f(int)", r"f\(int\)"),
+            ("*a", r"\*a"),
+            ("^*a", r"^\*a"),
+            (r"a\+b+", r"a+b\+"),
+            ("a^b$c$", r"a\^b\$c$"),
+            (r"^a$\|^b$", "^a$|^b$"),
+            ("[^]a]", r"[^\]a]"),
+            ("[[:alpha:]_]", "[[:alpha:]_]"),
+            (r"[\w]", r"[\\w]"),
+            (r"a\{2\}", "a{2}"),
+            (r"\.", r"\."),
+        ] {
+            assert_eq!(basic_regex(basic).as_deref(), Ok(regex), "{basic}");
+        }
+        assert_eq!(basic_regex("["), Err("Unmatched [ or [^".into()));
+        assert_eq!(basic_regex(r"\("), Err(r"Unmatched ( or \(".into()));
+        assert_eq!(basic_regex("\\"), Err("Trailing backslash".into()));
     }
 
     #[test]

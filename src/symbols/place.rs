@@ -112,6 +112,12 @@ pub enum ResolveError {
         /// The function that the stub leads to.
         function: Option<String>,
     },
+    /// A regular expression that is none.
+    #[error("Invalid regexp: {why}")]
+    BadPattern {
+        /// What is wrong with it.
+        why: String,
+    },
     /// A source line.
     #[error("No symbol table is loaded.  Use the \"file\" command.")]
     NoLines {
@@ -160,7 +166,7 @@ impl ResolveError {
             ResolveError::NoLines { text } => Some(format!(
                 "\"{text}\" is a source line, and line information is not read; use a function or *ADDRESS."
             )),
-            ResolveError::Module(_) => None,
+            ResolveError::Module(_) | ResolveError::BadPattern { .. } => None,
         }
     }
 }

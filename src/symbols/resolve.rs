@@ -1,5 +1,6 @@
 //! Locations to places, over all modules of a process.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use super::location::Location;
@@ -9,11 +10,27 @@ use super::table::{Symbol, SymbolKind};
 use super::{ifunc, lookup, nearest};
 use crate::arch::FileAddress;
 
+/// Places, each once.
+#[derive(Default)]
+struct Places {
+    list: Vec<Place>,
+    known: HashSet<(usize, FileAddress)>,
+}
+
+impl Places {
+    fn add(&mut self, module: usize, address: FileAddress, place: impl FnOnce() -> Place) {
+        if self.known.insert((module, address)) {
+            self.list.push(place());
+        }
+    }
+}
+
 impl Modules {
     /// Every place that a location means.
     pub fn resolve(&self, location: &Location) -> Result<Vec<Place>, ResolveError> {
         match location {
             Location::Function { module, name } => self.resolve_function(module.as_deref(), name),
+            Location::Pattern { module, regex } => self.resolve_pattern(module.as_deref(), regex),
             Location::Address { module, address } => {
                 let index = self.named(module)?[0];
                 Ok(vec![self.place_at(
@@ -41,18 +58,83 @@ impl Modules {
             Some(module) => self.named(module)?,
             None => (0..self.loaded.len()).collect(),
         };
-        let mut places = Vec::new();
+        let mut places = Places::default();
         for &index in &among {
             self.places_in(index, name, &mut places);
         }
-        if places.is_empty() {
-            Err(self.no_function(&among, name))
-        } else {
-            Ok(places)
+        match places.list.is_empty() {
+            true => Err(self.no_function(&among, name)),
+            false => Ok(places.list),
         }
     }
 
-    fn places_in(&self, index: usize, name: &str, places: &mut Vec<Place>) {
+    fn resolve_pattern(
+        &self,
+        module: Option<&str>,
+        regex: &str,
+    ) -> Result<Vec<Place>, ResolveError> {
+        let mut places = Places::default();
+        self.each_match(module, regex, |index, symbol| {
+            self.take(index, symbol, &mut places)
+        })?;
+        match places.list.is_empty() {
+            true => Err(ResolveError::NoFunction {
+                name: format!("/{regex}/"),
+                nearest: Vec::new(),
+            }),
+            false => Ok(places.list),
+        }
+    }
+
+    /// The functions that a pattern matches, each address once: the linker's name and the demangled one. That
+    /// of an indirect function is its own, not its implementation's.
+    pub fn matching(
+        &self,
+        module: Option<&str>,
+        regex: &str,
+    ) -> Result<Vec<(String, String)>, ResolveError> {
+        let mut names = Vec::new();
+        self.each_match(module, regex, |index, symbol| {
+            let table = self.loaded[index].module.symbols();
+            names.push((
+                index,
+                symbol.address,
+                table.linkage_name(symbol).into_owned(),
+                table.display_name(symbol),
+            ));
+        })?;
+        names.dedup_by_key(|(index, address, ..)| (*index, *address));
+        Ok(names
+            .into_iter()
+            .map(|(_, _, linkage, display)| (linkage, display))
+            .collect())
+    }
+
+    fn each_match(
+        &self,
+        module: Option<&str>,
+        regex: &str,
+        mut visit: impl FnMut(usize, &Symbol),
+    ) -> Result<(), ResolveError> {
+        let among = match module {
+            Some(module) => self.named(module)?,
+            None => (0..self.loaded.len()).collect(),
+        };
+        for &index in &among {
+            let module = &self.loaded[index].module;
+            let found = module
+                .matching(regex)
+                .map_err(|error| ResolveError::BadPattern {
+                    why: error.to_string(),
+                })?;
+            for &found in found.iter() {
+                visit(index, &module.symbols().all()[found as usize]);
+            }
+        }
+        Ok(())
+    }
+
+    fn places_in(&self, index: usize, name: &str, places: &mut Places) {
         let loaded = &self.loaded[index];
         let module = &loaded.module;
         let table = module.symbols();
@@ -65,23 +147,23 @@ impl Modules {
             {
                 continue;
             }
-            if places
-                .iter()
-                .any(|place| place.module == index && place.address == address)
-            {
-                continue;
-            }
-            if symbol.kind == SymbolKind::Ifunc {
-                self.implementations(index, symbol, places);
-            } else {
-                places.push(self.place(index, symbol, address));
-            }
+            self.take(index, symbol, places);
+        }
+    }
+
+    /// The place of a symbol, or those of what an indirect function chooses.
+    fn take(&self, index: usize, symbol: &Symbol, places: &mut Places) {
+        if symbol.kind == SymbolKind::Ifunc {
+            self.implementations(index, symbol, places);
+        } else {
+            let address = FileAddress(symbol.address);
+            places.add(index, address, || self.place(index, symbol, address));
         }
     }
 
     /// Where the calls of an indirect function end: the implementation that the process has chosen,
     /// or all that it may choose.
-    fn implementations(&self, index: usize, resolver: &Symbol, places: &mut Vec<Place>) {
+    fn implementations(&self, index: usize, resolver: &Symbol, places: &mut Places) {
         let loaded = &self.loaded[index];
         let chosen = loaded.chosen.get(&resolver.address);
         let chosen = chosen.and_then(|runtime| self.place_of(*runtime));
@@ -93,11 +175,6 @@ impl Modules {
                 .collect(),
         };
         for mut place in found {
-            let known =
-                |other: &Place| other.module == place.module && other.address == place.address;
-            if places.iter().any(known) {
-                continue;
-            }
             // Symbols of implementations are local, and stripped ones are usual.
             if place.function.0 != place.address {
                 let table = loaded.module.symbols();
@@ -106,7 +183,7 @@ impl Modules {
                 place.display = table.display_name(resolver);
             }
             place.kind = SymbolKind::Function;
-            places.push(place);
+            places.add(place.module, place.address, || place);
         }
     }
 
@@ -135,10 +212,7 @@ impl Modules {
             module: index,
             address,
             runtime: address.runtime(loaded.bias),
-            function: (
-                FileAddress(symbol.address),
-                table.extent(symbol, loaded.module.elf()),
-            ),
+            function: (FileAddress(symbol.address), loaded.module.extent(symbol)),
             name: table.linkage_name(symbol).into_owned(),
             display: table.display_name(symbol),
             kind: symbol.kind,
@@ -180,7 +254,10 @@ impl Modules {
                 module: index,
                 address,
                 runtime: address.runtime(loaded.bias),
-                function: (address, 0),
+                function: match module.function_range(address) {
+                    Some(range) => (FileAddress(range.start), range.end - range.start),
+                    None => (address, 0),
+                },
                 name: String::new(),
                 display: String::new(),
                 kind: SymbolKind::Label,

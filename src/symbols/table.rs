@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::demangle;
 use super::elf::Elf;
@@ -104,7 +105,12 @@ pub struct SymbolTable {
     pub(super) versions: Vec<String>,
     by_address: OnceLock<Vec<u32>>,
     by_name: OnceLock<Vec<u32>>,
+    by_hash: OnceLock<Vec<(u32, u32)>>,
+    exact_lookups: AtomicU32,
 }
+
+/// A search through the names is quick, and an order by hashes quicker once there are many of them.
+const SEARCHES: u32 = 16;
 
 impl SymbolTable {
     /// Every symbol, in the order of the tables.
@@ -223,6 +229,29 @@ impl SymbolTable {
         })
     }
 
+    /// Symbols that may have a linkage name, once many names were asked for; `None` before.
+    pub(super) fn named_like(&self, base: &[u8]) -> Option<impl Iterator<Item = &Symbol>> {
+        if self.exact_lookups.fetch_add(1, Ordering::Relaxed) < SEARCHES {
+            return None;
+        }
+        let order = self.by_hash.get_or_init(|| {
+            let hash = |(index, symbol): (usize, &Symbol)| {
+                let name = unversioned(self.name_bytes(symbol), symbol.origin);
+                (hash(name), index as u32)
+            };
+            let mut order: Vec<_> = self.symbols.iter().enumerate().map(hash).collect();
+            order.sort_unstable();
+            order
+        });
+        let wanted = hash(base);
+        let start = order.partition_point(|(hash, _)| *hash < wanted);
+        let here = order[start..].iter();
+        Some(
+            here.take_while(move |(hash, _)| *hash == wanted)
+                .map(|(_, index)| &self.symbols[*index as usize]),
+        )
+    }
+
     /// The symbol that gdb names for a file address, and the offset in it.
     ///
     /// Among symbols of the address's section: the last one at or below it; one without a size
@@ -290,6 +319,13 @@ fn bracketed(name: &str) -> String {
         Some((head, tail)) if !tail.contains('.') => format!("{head}[{tail}]"),
         _ => name.to_string(),
     }
+}
+
+fn hash(name: &[u8]) -> u32 {
+    use std::hash::{DefaultHasher, Hasher};
+    let mut hasher = DefaultHasher::new();
+    hasher.write(name);
+    hasher.finish() as u32
 }
 
 fn covers(symbol: &Symbol, address: u64) -> bool {

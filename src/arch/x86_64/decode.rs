@@ -1,6 +1,6 @@
 //! Instruction lengths and boundaries.
 
-use iced_x86::{Decoder, DecoderOptions};
+use iced_x86::{Decoder, DecoderOptions, Mnemonic};
 
 /// Where an address lies in the instructions around it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,6 +45,23 @@ pub fn boundary(code: &[u8], start: u64, address: u64) -> Option<Boundary> {
     Some(Boundary::Start)
 }
 
+/// Whether the bytes are what linkers and assemblers put between functions: nops, int3s, zeros.
+pub fn is_padding(code: &[u8]) -> bool {
+    let mut decoder = Decoder::new(64, code, DecoderOptions::NONE);
+    while decoder.can_decode() {
+        let rest = &code[decoder.position()..];
+        if rest.iter().all(|byte| *byte == 0) {
+            return true;
+        }
+        let instruction = decoder.decode();
+        // `xchg %ax,%ax` decodes as a nop, too.
+        if !matches!(instruction.mnemonic(), Mnemonic::Nop | Mnemonic::Int3) {
+            return false;
+        }
+    }
+    true
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -75,6 +92,16 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn padding() {
+        assert!(is_padding(&[
+            0x90, 0x66, 0x90, 0xcc, 0x0f, 0x1f, 0x00, 0, 0, 0
+        ]));
+        assert!(is_padding(&[]));
+        assert!(!is_padding(&[0x90, 0xc3]));
+        assert!(!is_padding(&[0x66]));
     }
 
     #[test]

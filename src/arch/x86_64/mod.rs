@@ -14,7 +14,7 @@ mod uprobe;
 mod vector;
 
 pub use abi::{Argument, INT3, RETURN_VALUE, SYSCALL, SYSCALL_ARGUMENTS, argument, find_syscall};
-pub use decode::{Boundary, boundary};
+pub use decode::{Boundary, boundary, is_padding};
 pub use disassemble::disassemble;
 pub use exits::{ExitKind, Target, exits, returns};
 pub use names::{

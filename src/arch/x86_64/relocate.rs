@@ -155,6 +155,21 @@ impl Displaced {
         self.kind == Kind::Syscall
     }
 
+    /// True for what moves the flags to or from the stack: a single step would leave its own trap
+    /// flag in what is pushed, or the kernel would take the flag for the program's.
+    pub fn moves_flags(&self) -> bool {
+        matches!(
+            self.instruction.mnemonic(),
+            Mnemonic::Pushf
+                | Mnemonic::Pushfq
+                | Mnemonic::Popf
+                | Mnemonic::Popfq
+                | Mnemonic::Iret
+                | Mnemonic::Iretd
+                | Mnemonic::Iretq
+        )
+    }
+
     /// The register of a `push %r64`. It leaves rsp and the word there as a mark by which a
     /// thread that has passed the instruction is told from one that has not.
     pub fn is_push_register(&self) -> Option<Register> {

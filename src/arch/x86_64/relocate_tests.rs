@@ -475,3 +475,11 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn what_moves_the_flags_is_known() {
+    let moves = |bytes: &[u8]| Displaced::decode(bytes, 0x1000).unwrap().moves_flags();
+    assert!(moves(&[0x9c]) && moves(&[0x9d]) && moves(&[0x48, 0xcf]));
+    assert!(moves(&[0x66, 0x9c]) && moves(&[0x66, 0x9d]) && moves(&[0xcf]));
+    assert!(!moves(&[0x55]) && !moves(&[0x9e]) && !moves(&[0xc3]));
+}

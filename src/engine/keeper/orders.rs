@@ -8,7 +8,7 @@ use super::sys;
 use super::target::{Order, Target, failure};
 use super::thread::{State, Thread};
 use crate::arch::Displaced;
-use crate::engine::protocol::{Answer, Call, Failure, Request, SiteSpec, Tid};
+use crate::engine::protocol::{Answer, Call, Failure, Request, SiteId, SiteSpec, Tid};
 
 impl Target {
     /// What the front is told of a target that has begun, and the descriptor of its memory.
@@ -32,8 +32,8 @@ impl Target {
         self.patience.absent = false;
         let answer = match request {
             Request::Arm { space, .. } if space != self.space => Answer::Failed(Failure::Replaced),
-            Request::Arm { site, .. } => self.arm(site),
-            Request::Disarm { site, gone, .. } => done(self.sites.disarm(&self.memory, site, gone)),
+            Request::Arm { sites, .. } => self.arm(sites),
+            Request::Disarm { sites, .. } => self.disarm(sites),
             Request::Resume {
                 tid, seen, signal, ..
             } => self.let_go_on(tid, seen, signal),
@@ -72,21 +72,40 @@ impl Target {
         self.front.reply(number, answer);
     }
 
-    fn arm(&mut self, site: SiteSpec) -> Answer {
+    fn arm(&mut self, sites: Vec<SiteSpec>) -> Answer {
+        let shadowed = has_shadow_stack(self.pid);
+        let mut refused = Vec::new();
+        for site in sites {
+            let id = site.id;
+            if let Err(failure) = self.arm_one(site, shadowed) {
+                refused.push((id, failure));
+            }
+            self.crash.pass(Point::Armed);
+        }
+        Answer::Refused(refused)
+    }
+
+    fn arm_one(&mut self, site: SiteSpec, shadowed: bool) -> Result<(), Failure> {
         // A call that the tracer does pushes its return address on the ordinary stack only, and
         // the return would be refused.
-        if Displaced::decode(&site.code, site.address).is_ok_and(|first| first.is_call())
-            && has_shadow_stack(self.pid)
+        if shadowed
+            && Displaced::decode(&site.code, site.address).is_ok_and(|first| first.is_call())
         {
-            return Answer::Failed(Failure::Instruction {
+            return Err(Failure::Instruction {
                 address: site.address,
                 why: "it is a call, and the target's shadow stack (CET) would not know of it"
                     .into(),
             });
         }
-        let answer = done(self.sites.arm(&self.memory, site));
-        self.crash.pass(Point::Armed);
-        answer
+        self.sites.arm(&self.memory, site)
+    }
+
+    fn disarm(&mut self, sites: Vec<(SiteId, bool)>) -> Answer {
+        let disarm = |(id, gone)| {
+            let failure = self.sites.disarm(&self.memory, id, gone).err()?;
+            Some((id, failure))
+        };
+        Answer::Refused(sites.into_iter().filter_map(disarm).collect())
     }
 
     fn write(&mut self, address: u64, mut bytes: Vec<u8>) -> Result<(), Failure> {

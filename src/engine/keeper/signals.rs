@@ -109,7 +109,7 @@ impl Target {
             .slot
             .as_ref()
             .and_then(|slot| slot.code.position(offset));
-        let steps = !site.displaced.is_syscall();
+        let steps = !site.displaced.is_syscall() && !site.displaced.moves_flags();
         if position == Some(Position::NotExecuted) && !synchronous(info) && steps {
             return self.finish_instruction(stopped, info);
         }
@@ -146,6 +146,28 @@ impl Target {
         }
     }
 
+    /// A thread goes on with a SIGTRAP of its own. While its handler for that runs, SIGTRAP would be
+    /// blocked, and the first hit there would cost the program its handler: at the handler's first
+    /// instruction, where a step with a signal stops, it is unblocked.
+    pub(super) fn go_with_trap(&mut self, stopped: Stopped) {
+        let tid = stopped.tid();
+        if SignalState::of(tid).caught & TRAP_BIT == 0 {
+            let _ = stopped.resume(libc::SIGTRAP);
+            return;
+        }
+        match stopped.step_with(libc::SIGTRAP) {
+            Ok(Stop::Signal(stopped, libc::SIGTRAP)) => {
+                if let Ok(mask) = sys::signal_mask(tid) {
+                    let _ = sys::set_signal_mask(tid, mask & !TRAP_BIT);
+                }
+                self.go(stopped, 0);
+            }
+            Ok(other) => self.happened(tid, other),
+            // ESRCH: it was killed; the next wait tells.
+            Err(_) => {}
+        }
+    }
+
     /// A thread that is watched for a handler's return begins or ends a system call.
     pub(super) fn call(&mut self, stopped: Stopped) {
         if let (Some(thread), Ok(registers)) =
@@ -179,13 +201,16 @@ impl Target {
                 self.gone(tid, None, Some(signal));
                 return None;
             }
-            // The step's own trap is no signal of the program's.
-            Stop::Signal(stopped, libc::SIGTRAP) => (stopped, 0),
-            other => other.standing()?,
+            Stop::Signal(stopped, _) => {
+                let own = sys::signal_info(tid).ok();
+                (stopped, own.filter(|own| !synchronous(own)))
+            }
+            other => (other.standing()?.0, None),
         };
-        if other != 0 {
-            // A second signal came first; that one is sent again.
-            let _ = sys::thread_kill(self.pid, tid, other);
+        // What the instruction raised (the step's trap, a fault) it will raise again if it is due;
+        // another signal came first, and is sent again.
+        if let Some(other) = other {
+            let _ = sys::send_again(self.pid, tid, &other);
         }
         if let Ok(registers) = stopped.registers()
             && let Some((site, _)) = self.sites.in_slot(registers.pc())

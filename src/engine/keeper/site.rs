@@ -1,6 +1,6 @@
 //! Sites and their patches: which byte of the target is ours, and what was there before.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
 use super::memory::Memory;
@@ -107,8 +107,8 @@ pub struct Sites {
     by_id: HashMap<SiteId, u64>,
     /// Slot start to site.
     slots: BTreeMap<u64, u64>,
-    /// Lowest and highest armed address, for a quick "no site near".
-    span: Option<(u64, u64)>,
+    /// The addresses of the armed ones, in order: what lies near is looked for at each hit.
+    armed: BTreeSet<u64>,
 }
 
 impl Sites {
@@ -120,11 +120,6 @@ impl Sites {
     /// The site at an address.
     pub fn get_mut(&mut self, address: u64) -> Option<&mut Site> {
         self.by_address.get_mut(&address)
-    }
-
-    /// The armed sites, in no order.
-    pub fn armed(&self) -> impl Iterator<Item = &Site> {
-        self.by_address.values().filter(|site| site.armed)
     }
 
     /// Arms a site or gives an armed one new probes. One whose int3 is no more there (its code was
@@ -187,7 +182,7 @@ impl Sites {
                 patience: patience(spec.patience_ms),
             },
         );
-        self.update_span();
+        self.armed.insert(address);
         Ok(())
     }
 
@@ -203,7 +198,7 @@ impl Sites {
                 site.gone = true;
                 site.probes.clear();
             }
-            self.update_span();
+            self.armed.remove(&address);
             return Ok(());
         }
         self.take_out(memory, address)
@@ -220,13 +215,12 @@ impl Sites {
         }
         site.armed = false;
         site.probes.clear();
-        let result = match site.is_there(memory) {
+        self.armed.remove(&address);
+        match site.is_there(memory) {
             Ok(true) => memory.write_text(address, &[site.original]),
             Ok(false) => Ok(()),
             Err(at) => Err(at),
-        };
-        self.update_span();
-        result
+        }
     }
 
     /// Takes every int3 out of `memory`, which may be a forked child's copy; the table is kept. A
@@ -242,7 +236,7 @@ impl Sites {
 
     /// The addresses of all armed sites.
     pub fn armed_addresses(&self) -> Vec<u64> {
-        self.armed().map(|site| site.address).collect()
+        self.armed.iter().copied().collect()
     }
 
     /// Notes where a site's slot was placed.
@@ -272,14 +266,16 @@ impl Sites {
     /// site whose instruction is changed by that gets a new slot.
     pub fn overwrite(&mut self, address: u64, bytes: &mut [u8]) {
         let end = address.saturating_add(bytes.len() as u64);
-        let near = self
-            .span
-            .is_some_and(|(low, high)| address < high.saturating_add(INSTRUCTION_MAX) && low < end);
-        if !near {
+        let near = address.saturating_sub(INSTRUCTION_MAX)..end;
+        let near: Vec<u64> = self.armed.range(near).copied().collect();
+        if near.is_empty() {
             return;
         }
         let new = bytes.to_vec();
-        for site in self.by_address.values_mut().filter(|site| site.armed) {
+        for at in near {
+            let Some(site) = self.by_address.get_mut(&at) else {
+                continue;
+            };
             site.overwritten(address, &new);
             if let Some(offset) = site.address.checked_sub(address)
                 && let Some(byte) = bytes.get_mut(offset as usize)
@@ -291,18 +287,8 @@ impl Sites {
 
     fn within(&self, address: u64, length: usize) -> impl Iterator<Item = &Site> {
         let end = address.saturating_add(length as u64);
-        let near = self
-            .span
-            .is_some_and(|(low, high)| address <= high && low < end);
-        near.then(|| self.armed())
-            .into_iter()
-            .flatten()
-            .filter(move |site| (address..end).contains(&site.address))
-    }
-
-    fn update_span(&mut self) {
-        let addresses = || self.armed().map(|site| site.address);
-        self.span = addresses().min().zip(addresses().max());
+        let near = self.armed.range(address..end);
+        near.filter_map(|address| self.by_address.get(address))
     }
 }
 

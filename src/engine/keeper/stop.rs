@@ -46,7 +46,12 @@ impl Stopped {
 
     /// Lets it do one instruction and waits for what comes of that.
     pub fn step(self) -> io::Result<Stop> {
-        sys::step(self.tid)?;
+        self.step_with(0)
+    }
+
+    /// The same with a signal (0: none). One that has a handler stops at its first instruction.
+    pub fn step_with(self, signal: i32) -> io::Result<Stop> {
+        sys::step(self.tid, signal)?;
         self.next()
     }
 

@@ -79,9 +79,9 @@ pub fn resume(tid: i32, signal: i32) -> io::Result<()> {
     ptrace(libc::PTRACE_CONT, tid, 0, signal as usize)
 }
 
-/// Lets a stopped thread do one instruction.
-pub fn step(tid: i32) -> io::Result<()> {
-    ptrace(libc::PTRACE_SINGLESTEP, tid, 0, 0)
+/// Lets a stopped thread do one instruction, delivering `signal` (0: none).
+pub fn step(tid: i32, signal: i32) -> io::Result<()> {
+    ptrace(libc::PTRACE_SINGLESTEP, tid, 0, signal as usize)
 }
 
 /// Lets a stopped thread run to the beginning or the end of its next system call,
@@ -248,6 +248,18 @@ pub fn wait(tid: i32, blocking: bool) -> io::Result<Option<(i32, Status)>> {
 pub fn thread_kill(pid: i32, tid: i32, signal: i32) -> io::Result<()> {
     // SAFETY: no memory is involved.
     check(unsafe { libc::syscall(libc::SYS_tgkill, pid, tid, signal) }).map(drop)
+}
+
+/// Sends a signal that was taken from a thread to it again, with all that it says where the kernel
+/// lets another process do that (`rt_sigqueueinfo(2)`: not what `kill` and the kernel itself send).
+pub fn send_again(pid: i32, tid: i32, info: &libc::siginfo_t) -> io::Result<()> {
+    let signal = info.si_signo;
+    let from: *const libc::siginfo_t = info;
+    // SAFETY: the kernel reads one `siginfo_t`.
+    match check(unsafe { libc::syscall(libc::SYS_rt_tgsigqueueinfo, pid, tid, signal, from) }) {
+        Ok(_) => Ok(()),
+        Err(_) => thread_kill(pid, tid, signal),
+    }
 }
 
 /// Sends a signal to a process.

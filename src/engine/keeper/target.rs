@@ -261,6 +261,7 @@ impl Target {
             watched = thread.awaits_return();
         }
         let _ = match watched {
+            _ if signal == libc::SIGTRAP => return self.go_with_trap(stopped),
             true => stopped.resume_to_syscall(signal),
             false => stopped.resume(signal),
         };

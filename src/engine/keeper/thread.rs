@@ -96,8 +96,11 @@ impl Thread {
         self.counted.push(Counted { site, sp, open });
     }
 
-    /// A handler begins, and is to return to `site`.
+    /// A handler begins, and is to return to `site`. If another was to return there and did not (it
+    /// jumped away, or changed where it returns to), this is another pass, which is not counted yet.
     pub fn handler_begins(&mut self, site: u64, sp: u64) {
+        self.counted
+            .retain(|mark| !(mark.open && mark.is_at(site, sp)));
         for mark in self.counted.iter_mut().filter(|mark| mark.is_at(site, sp)) {
             mark.open = true;
             self.calls_left = CALLS;
@@ -140,5 +143,43 @@ impl Thread {
 impl Counted {
     fn is_at(&self, site: u64, sp: u64) -> bool {
         self.site == site && self.sp == sp
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pass_is_counted_once_however_its_handlers_end() {
+        let mut thread = Thread::new(1, 1, false);
+        let (site, sp) = (0x1000, 0x8000);
+        // A signal before the instruction has run; its handler returns.
+        thread.mark(site, sp);
+        thread.handler_begins(site, sp);
+        assert!(thread.awaits_return());
+        thread.handler_returns(site, sp);
+        assert!(!thread.awaits_return());
+        assert!(thread.was_counted(site, sp));
+        assert!(!thread.was_counted(site, sp));
+        // Its handler jumps away: the next pass is another one.
+        thread.mark(site, sp);
+        thread.handler_begins(site, sp);
+        assert!(!thread.was_counted(site, sp));
+        // So it is if a signal comes just before the next pass, and that handler returns.
+        thread.mark(site, sp);
+        thread.handler_begins(site, sp);
+        thread.handler_begins(site, sp);
+        thread.handler_returns(site, sp);
+        assert!(!thread.was_counted(site, sp));
+    }
+
+    #[test]
+    fn a_handler_that_never_returns_is_not_waited_for_for_ever() {
+        let mut thread = Thread::new(1, 1, false);
+        thread.mark(0x1000, 0x8000);
+        thread.handler_begins(0x1000, 0x8000);
+        (0..CALLS).for_each(|_| thread.calls());
+        assert!(!thread.awaits_return());
     }
 }

@@ -1,6 +1,7 @@
 //! Files that lie: one clear error or a smaller table, never a panic, never much memory or time.
 
 use std::io::Write;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -10,7 +11,7 @@ use super::build;
 use crate::arch::FileAddress;
 use crate::symbols::elf::ElfError;
 use crate::symbols::module::Module;
-use crate::symbols::{Location, Modules, SymbolKind};
+use crate::symbols::{Location, Modules, Pattern, SymbolKind, listing};
 
 /// Everything that reads a file, done to it.
 fn exercise(bytes: Vec<u8>) -> Result<(), String> {
@@ -27,14 +28,17 @@ fn exercise(bytes: Vec<u8>) -> Result<(), String> {
     for symbol in module.symbols().all().iter().take(300) {
         let _ = module.symbols().display_name(symbol);
         let _ = module.symbols().version(symbol);
-        let _ = module.symbols().extent(symbol, module.elf());
+        let _ = module.extent(symbol);
         let _ = module.is_passing_thunk(symbol);
     }
     for address in addresses.into_iter().chain([0, 1, u64::MAX, 0x1000]) {
         let _ = module.symbol_at(FileAddress(address));
         let _ = module.bytes(FileAddress(address), 64);
         let _ = module.in_plt(FileAddress(address));
+        let _ = module.function_range(FileAddress(address));
+        let _ = module.padding_around(FileAddress(address));
     }
+    listing::list(&module, &Pattern::all(), &mut |_| ControlFlow::Continue(()));
     let _ = module.find("n", SymbolKind::is_code);
     let modules = Modules::from_module(std::sync::Arc::new(module));
     for text in [
@@ -45,6 +49,8 @@ fn exercise(bytes: Vec<u8>) -> Result<(), String> {
         "hostile:0x1000",
         "operator()",
         "puts@GLIBC_2.2.5",
+        "/^n/",
+        "hostile:/(/",
     ] {
         if let Err(error) = modules.resolve(&Location::parse(text)) {
             let _ = (error.to_string(), error.hint());
@@ -66,7 +72,10 @@ fn interesting(bytes: &[u8]) -> Vec<usize> {
     positions.extend(sections..bytes.len());
     for header in (sections..bytes.len().saturating_sub(63)).step_by(64) {
         let kind = u32::from_le_bytes(bytes[header + 4..header + 8].try_into().unwrap());
-        if [2, 3, 4, 6, 7, 11, 0x6fff_fffe, 0x6fff_ffff].contains(&kind) {
+        let flags = number(header + 8);
+        // Symbols, strings, relocations, notes, versions; and `.eh_frame`, read-only data that is loaded.
+        if [2, 3, 4, 6, 7, 11, 0x6fff_fffe, 0x6fff_ffff].contains(&kind) || (kind, flags) == (1, 2)
+        {
             let start = number(header + 24);
             positions.extend(start..(start + number(header + 32)).min(bytes.len()));
         }
@@ -105,6 +114,29 @@ fn huge_numbers() {
         for value in [u64::MAX, 1 << 63, 1 << 40, 0x7fff_ffff_ffff_f000] {
             let mut bytes = bytes.clone();
             bytes[field..field + 8].copy_from_slice(&value.to_le_bytes());
+            let _ = exercise(bytes);
+        }
+    }
+}
+
+/// Without section headers the frames are found through the program header, which may lie too.
+#[test]
+fn frames_without_sections() {
+    let Some(mut bytes) = sample() else { return };
+    bytes[40..48].fill(0);
+    bytes[58..64].fill(0);
+    let module = Module::from_memory(Path::new("hostile"), bytes.clone()).unwrap();
+    let (start, _) = Module::open(&build("names.cpp", "names-hostile", &["-O2", "-g0"]).unwrap())
+        .unwrap()
+        .text()
+        .unwrap();
+    assert!(module.function_range(FileAddress(start.0 + 1)).is_some());
+    let (header, _) = module.elf().frame_header.unwrap();
+    let (offset, _) = module.elf().offset_of(header).unwrap();
+    for at in offset as usize..offset as usize + 8 {
+        for value in [0, 1, 0x7f, 0x80, 0xff] {
+            let mut bytes = bytes.clone();
+            bytes[at] = value;
             let _ = exercise(bytes);
         }
     }

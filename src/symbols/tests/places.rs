@@ -5,6 +5,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use super::build;
+use crate::arch::FileAddress;
 use crate::symbols::{Auxv, Location, Modules, Place, ResolveError, SymbolKind, parse_maps};
 
 fn resolve(modules: &Modules, text: &str) -> Result<Vec<Place>, ResolveError> {
@@ -38,6 +39,82 @@ fn thunks_that_bear_a_body_are_places() {
     assert_eq!(
         resolve(&modules, "_ZThn16_N3App5largeEi").unwrap()[0].display,
         "non-virtual thunk to App::large(int)"
+    );
+}
+
+#[test]
+fn regular_expressions_mean_functions() {
+    let Some(program) = build("thunks.cpp", "thunks-regex", &["-O2"]) else {
+        return;
+    };
+    let modules = Modules::from_program(&program).unwrap();
+    // The thunk that bears the body is one, the thunk that passes on is none.
+    let small = resolve(&modules, "/App::small/").unwrap();
+    assert_eq!(names(&small).len(), 2, "{:?}", names(&small));
+    assert_eq!(
+        names(&resolve(&modules, "/App::large/").unwrap()),
+        ["_ZN3App5largeEi"]
+    );
+    assert_eq!(
+        names(&resolve(&modules, "thunks-regex:/^main$/").unwrap()),
+        ["main"]
+    );
+    let all = resolve(&modules, "/./").unwrap();
+    assert!(all.len() > small.len());
+    assert!(
+        names(&all).iter().all(|name| !name.contains("@plt")),
+        "{:?}",
+        names(&all)
+    );
+    assert!(
+        names(&all).iter().all(|name| !name.ends_with(".cold")),
+        "{:?}",
+        names(&all)
+    );
+    let mut places: Vec<_> = all.iter().map(|place| place.address).collect();
+    places.sort_unstable();
+    places.dedup();
+    assert_eq!(places.len(), all.len());
+    assert_eq!(
+        resolve(&modules, "/no such function/")
+            .unwrap_err()
+            .to_string(),
+        "Function \"/no such function/\" not defined."
+    );
+    assert!(matches!(
+        resolve(&modules, "/(/"),
+        Err(ResolveError::BadPattern { .. })
+    ));
+}
+
+/// `.eh_frame` stays where the symbols are stripped, and bounds what has no size.
+#[test]
+fn functions_by_their_frames() {
+    let Some(whole) = build("wait.c", "wait-whole", &["-O1"]) else {
+        return;
+    };
+    let Some(stripped) = build("wait.c", "wait-stripped", &["-O1", "-s"]) else {
+        return;
+    };
+    let whole = Modules::from_program(&whole).unwrap();
+    let place = &resolve(&whole, "waiting_function").unwrap()[0];
+    let (start, size) = place.function;
+    let modules = Modules::from_program(&stripped).unwrap();
+    assert!(resolve(&modules, "waiting_function").is_err());
+    for inside in [0, size - 1] {
+        let text = format!("wait-stripped+{:#x}", start.0 + inside);
+        let found = &resolve(&modules, &text).unwrap()[0];
+        assert_eq!((found.function, found.name.as_str()), ((start, size), ""));
+    }
+    let module = &whole.loaded()[0].module;
+    let (symbol, _) = module.symbol_at(module.text().unwrap().0).unwrap();
+    assert_eq!(module.symbols().linkage_name(symbol), "_start");
+    // `_init` has no size, and no frame: the next section ends it.
+    let init = module.find("_init", SymbolKind::is_code)[0];
+    let section = module.section_at(FileAddress(init.address)).unwrap();
+    assert_eq!(
+        module.extent(init),
+        section.address + section.size - init.address
     );
 }
 
