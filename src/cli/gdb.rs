@@ -31,6 +31,8 @@ pub struct Options {
     pub wait: bool,
     /// No prompt, no questions, exit status from the last command.
     pub batch: bool,
+    /// `-nx`: the start-up file is left out.
+    pub no_init: bool,
     /// `-q`: no banner.
     pub quiet: bool,
     /// `--probes`: files of named probes.
@@ -54,6 +56,7 @@ enum Name {
     EarlyEval,
     Batch,
     Ignored,
+    NoInit,
     Quiet,
     Probes,
     ReadOnly,
@@ -75,10 +78,9 @@ const OPTIONS: &[(&str, Name)] = &[
     ("iex", Name::EarlyEval),
     ("init-eval-command", Name::EarlyEval),
     ("batch", Name::Batch),
-    // There are no start-up files to leave out.
-    ("n", Name::Ignored),
-    ("nx", Name::Ignored),
-    ("nh", Name::Ignored),
+    ("n", Name::NoInit),
+    ("nx", Name::NoInit),
+    ("nh", Name::NoInit),
     ("nw", Name::Ignored),
     ("q", Name::Quiet),
     ("quiet", Name::Quiet),
@@ -96,6 +98,7 @@ pub const HELP: &str = "\
 Usage: trapline [OPTIONS] [PROGRAM [PID]]
        trapline [OPTIONS] --args PROGRAM [ARGUMENT...]
        trapline trace -e PROBE... [-x FILE] [-p TARGET]... [-- PROGRAM [ARGUMENT...]]
+       trapline symbols FILE [PATTERN] | -p TARGET [[LIB:]PATTERN]
 
 Stops at, reads and changes what a running program does, with gdb's commands.
 
@@ -103,7 +106,7 @@ Options, with one or two dashes, run in the order given:
   -p, --pid TARGET           Attach: a process id, a program's name, or /REGEX/ on its command line.
   --wait                     With -p: if there is no such process yet, wait until there is one.
   --args                     What follows is the program and its arguments.
-  -x, --command FILE         Run the commands in FILE.
+  -x, --command FILE         Run the commands in FILE; - is the standard input.
   -ex, --eval-command CMD    Run one command.
   -ix, -iex                  The same, before the program is loaded.
   --probes FILE              A file of named probes (`info probes' tells which there are).
@@ -112,7 +115,7 @@ Options, with one or two dashes, run in the order given:
   --read-only                Refuse what would change the program's memory or registers, or end a
                              process that was running. Breakpoints still put an int3 in its text
                              while they are set, and map a page of slots beside it.
-  -nx, -nh, -n               Accepted: there are no start-up files.
+  -nx, -nh, -n               Leave out the start-up file ~/.config/trapline/init.
   --version, --help
 
 trapline trace --help tells how to print every hit of a function, one line each.
@@ -147,6 +150,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Options, E
                 | Name::Batch
                 | Name::Wait
                 | Name::Ignored
+                | Name::NoInit
                 | Name::Quiet
                 | Name::ReadOnly
                 | Name::Version
@@ -183,6 +187,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Options, E
             Name::ReadOnly => options.read_only = true,
             Name::Version => options.version = true,
             Name::Help => options.help = true,
+            Name::NoInit => options.no_init = true,
             Name::Ignored => {}
         }
     }

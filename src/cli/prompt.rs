@@ -2,12 +2,13 @@
 
 use std::ffi::OsString;
 use std::io::IsTerminal;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use super::gdb::{HELP, Options, Step};
 use super::signals;
 use crate::command::running;
-use crate::command::{Interpreter, NAMES};
+use crate::command::{Interpreter, Names};
 use crate::error::{Error, fail};
 use crate::repl;
 use crate::repl::input::{Input, Piped};
@@ -32,17 +33,23 @@ pub fn main(options: Options) -> Result<u8, Error> {
         true => repl::open(repl::Kind::Terminal)?,
         false => repl::open(repl::Kind::Pipe)?,
     };
-    let mut session = Session::new(Output::standard(), &NAMES);
+    let names = Names::default();
+    let mut session = Session::new(Output::standard(), Rc::new(names.clone()));
     session.unattended = options.batch;
     session.read_only = options.read_only;
     super::named_probes(&mut session, &options.probes)?;
-    let mut interpreter = Interpreter::new(session, terminal, options.batch);
+    let mut interpreter = Interpreter::new(session, names, terminal, options.batch);
     if !options.quiet && on_terminal {
         interpreter.print(concat!(
             "trapline ",
             env!("CARGO_PKG_VERSION"),
             "\nType \"help\" for help.\n"
         ));
+    }
+    if let Some(file) = init_file().filter(|file| !options.no_init && file.exists()) {
+        if let Err(error) = interpreter.source(&file) {
+            interpreter.session.output.complain(&error.message);
+        }
     }
     let mut failed = steps(&mut interpreter, &options.early);
     failed |= begin(&mut interpreter, &options);
@@ -57,6 +64,16 @@ pub fn main(options: Options) -> Result<u8, Error> {
         repl::run(&mut interpreter);
     }
     end(&mut interpreter, options.batch && failed)
+}
+
+/// What a user wants at the start of each session: `$XDG_CONFIG_HOME/trapline/init` (XDG base
+/// directory specification). gdb's own start-up files are not read unless they are named.
+fn init_file() -> Option<PathBuf> {
+    let config = std::env::var_os("XDG_CONFIG_HOME")
+        .map(PathBuf::from)
+        .filter(|path| path.is_absolute())
+        .or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".config")))?;
+    Some(config.join("trapline/init"))
 }
 
 /// Nothing but text can be written to the terminal, or nothing is known about it.
@@ -140,7 +157,7 @@ fn steps(interpreter: &mut Interpreter, steps: &[Step]) -> bool {
         }
         let result = match step {
             // As gdb: a warning, and no failure.
-            Step::File(path) if !Path::new(path).exists() => {
+            Step::File(path) if path != "-" && !Path::new(path).exists() => {
                 let text = format!("warning: {}: No such file or directory", path.display());
                 interpreter.session.output.complain(&text);
                 Ok(())

@@ -2,13 +2,14 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use clap::{Parser, ValueEnum};
 
 use super::signals;
 use super::targets::{self, Choice};
-use crate::command::{Interpreter, NAMES, probes, read_only};
+use crate::command::{Interpreter, Names, probes, read_only};
 use crate::error::Error;
 use crate::lang::duration::duration;
 use crate::lang::script::Position;
@@ -155,13 +156,14 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Result<u8, Error> 
     };
     let sinks = open(&options, &destinations)?;
     signals::listen()?;
-    let mut session = Session::new(output, &NAMES);
+    let names = Names::default();
+    let mut session = Session::new(output, Rc::new(names.clone()));
     super::named_probes(&mut session, &options.probe_files)?;
     session.show = Show::Records;
     session.stdout_to_stderr = options.owns_standard_output();
     session.read_only = options.read_only;
     session.sinks = Some(sinks);
-    let mut interpreter = Interpreter::new(session, Box::new(Piped), true);
+    let mut interpreter = Interpreter::new(session, names, Box::new(Piped), true);
     let begun = Instant::now();
     let result = trace(&mut interpreter, &options);
     let left = leave(&mut interpreter);
@@ -173,7 +175,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Result<u8, Error> 
 
 /// `--list-probes`: what is named, and where that is; nothing is traced.
 fn list_probes(options: &Options) -> Result<u8, Error> {
-    let mut session = Session::new(Output::standard(), &NAMES);
+    let mut session = Session::new(Output::standard(), Rc::new(Names::default()));
     super::named_probes(&mut session, &options.probe_files)?;
     match (options.targets.as_slice(), options.command.first()) {
         ([], None) => {}
@@ -305,7 +307,8 @@ fn check(options: &Options) -> Result<Vec<Destination>, Error> {
     for probe in &options.probes {
         let at = position("-e", 1);
         let wrong = |text: &str| Error::usage(format!("trapline trace: -e '{probe}': {text}"));
-        crate::lang::braces::parse_probe(probe, &at, &NAMES).map_err(|e| wrong(&e.message))?;
+        crate::lang::braces::parse_probe(probe, &at, &Names::default())
+            .map_err(|e| wrong(&e.message))?;
         if options.read_only {
             read_only::check_probe(probe, &at).map_err(|e| wrong(&e.message))?;
         }

@@ -3,13 +3,12 @@
 use std::sync::Arc;
 
 use super::interpreter::{Call, Interpreter};
-use super::top::NAMES;
 use crate::error::{Error, fail};
 use crate::lang;
 use crate::lang::braces;
 use crate::lang::rate::Rate;
-use crate::lang::script::{Node, Position, Resolver};
-use crate::session::breakpoint::{Choice, Disposition, Location, Origin, Probe, choices};
+use crate::lang::script::{Line, Node, Position, Resolver};
+use crate::session::breakpoint::{Disposition, Location, Origin, Probe};
 use crate::session::images::Unresolved;
 
 /// `break [LOCATION] [if CONDITION]`
@@ -30,37 +29,103 @@ fn set(i: &mut Interpreter, call: &Call<'_>, disposition: Disposition) -> Result
             "break … thread {thread}: breakpoints for one thread are not supported; use `if $_tid == …'."
         );
     }
-    let spec = match spec.trim() {
+    let typed = match spec.trim() {
         "" => here(i)?,
+        _ => call.arguments.to_string(),
+    };
+    let spec = match spec.trim() {
+        "" => typed.clone(),
         spec => spec.to_string(),
     };
-    let found = match i.session.locate(&spec, Origin::Break) {
-        Ok(locations) => locations,
-        Err(Unresolved::Bad(error)) => return Err(error),
-        // It will be there as soon as the program runs; gdb takes the stub that jumps to it.
-        Err(Unresolved::NotFound { imported: true, .. }) => Vec::new(),
-        Err(Unresolved::NotFound { message, hint, .. }) => {
-            if !pending(i, &message, hint)? {
-                return Ok(());
-            }
-            Vec::new()
-        }
+    let Some(locations) = find(i, &spec, "breakpoint")? else {
+        return Ok(());
     };
     if let Some(condition) = condition {
-        check_condition(i, condition, &spec, &found)?;
+        check_condition(i, condition, &spec, &locations)?;
     }
     i.session.probes.begin_group();
     let wanted = Wanted {
         origin: Origin::Break,
         spec,
+        typed,
         condition: condition.map(String::from),
         sample: None,
         body: None,
         disposition,
-        locations: found,
+        locations,
         missing: None,
     };
     add(i, wanted, true, call.from_tty)
+}
+
+/// Where a location is; nowhere if it may come later, `None` if nobody wants to wait for that.
+fn find(i: &mut Interpreter, spec: &str, noun: &str) -> Result<Option<Vec<Location>>, Error> {
+    match i.session.locate(spec, Origin::Break) {
+        Ok(locations) => Ok(Some(locations)),
+        Err(Unresolved::Bad(error)) => Err(error),
+        // It will be there as soon as the program runs; gdb takes the stub that jumps to it.
+        Err(Unresolved::NotFound { imported: true, .. }) => Ok(Some(Vec::new())),
+        Err(Unresolved::NotFound { message, hint, .. }) => {
+            Ok(pending(i, &message, hint, noun)?.then(Vec::new))
+        }
+    }
+}
+
+/// `dprintf LOCATION,"FORMAT",ARGUMENTS…`: prints at each hit and goes on.
+pub fn dprintf(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
+    let (location, text) = split_format(call.arguments);
+    if location.is_empty() {
+        here(i)?;
+    }
+    let Some(text) = text.filter(|text| !text.is_empty()) else {
+        fail!("Format string required");
+    };
+    if !text.starts_with('"') {
+        fail!("Bad format string, missing '\"'.");
+    }
+    let style = i.session.settings.known.get("dprintf-style");
+    if let Some(style) = style.filter(|style| *style != "gdb") {
+        fail!("dprintf-style {style}: only \"gdb\" is supported.");
+    }
+    let (spec, condition) = split_condition(location);
+    let Some(locations) = find(i, spec, "dprintf")? else {
+        return Ok(());
+    };
+    if let Some(condition) = condition {
+        check_condition(i, condition, spec, &locations)?;
+    }
+    let line = Line {
+        text: format!("printf {text}"),
+        at: call.at.clone(),
+    };
+    i.session.probes.begin_group();
+    let wanted = Wanted {
+        origin: Origin::Dprintf,
+        spec: spec.into(),
+        typed: call.arguments.into(),
+        condition: condition.map(String::from),
+        body: Some([Node::Simple(line)].into()),
+        disposition: Disposition::Keep,
+        locations,
+        missing: None,
+        sample: None,
+    };
+    add(i, wanted, true, call.from_tty)
+}
+
+/// Splits at the comma behind a location; those of a function's parameters are its own.
+fn split_format(text: &str) -> (&str, Option<&str>) {
+    let mut depth = 0usize;
+    for (at, c) in text.char_indices() {
+        match c {
+            '(' | '<' => depth += 1,
+            ')' | '>' => depth = depth.saturating_sub(1),
+            '"' => break,
+            ',' if depth == 0 => return (text[..at].trim(), Some(text[at + 1..].trim_start())),
+            _ => {}
+        }
+    }
+    (text.trim(), None)
 }
 
 /// A breakpoint on a function, one of several that a command makes.
@@ -73,6 +138,7 @@ pub fn set_at(i: &mut Interpreter, name: &str, note: bool) -> Result<(), Error> 
     let wanted = Wanted {
         origin: Origin::Break,
         spec: name.to_string(),
+        typed: name.to_string(),
         condition: None,
         body: None,
         disposition: Disposition::Keep,
@@ -87,6 +153,7 @@ pub fn set_at(i: &mut Interpreter, name: &str, note: bool) -> Result<(), Error> 
 struct Wanted {
     origin: Origin,
     spec: String,
+    typed: String,
     condition: Option<String>,
     sample: Option<Rate>,
     body: Option<Arc<[Node]>>,
@@ -100,11 +167,16 @@ fn add(i: &mut Interpreter, wanted: Wanted, tell: bool, note: bool) -> Result<()
     for location in wanted.locations.iter().filter(|_| note) {
         text.extend(i.session.probes.note(location.address));
     }
+    let chooser = match wanted.origin {
+        Origin::Break => i.session.chooser(&wanted.spec),
+        Origin::Trace | Origin::Dprintf => None,
+    };
     let number = i.session.probes.add(|number, place| Probe {
         number,
         place,
         origin: wanted.origin,
         spec: wanted.spec,
+        typed: wanted.typed,
         condition: wanted.condition,
         sample: wanted.sample,
         body: wanted.body,
@@ -112,9 +184,11 @@ fn add(i: &mut Interpreter, wanted: Wanted, tell: bool, note: bool) -> Result<()
         enabled: true,
         hits: 0,
         ignore: 0,
+        left: 0,
         resolved: !wanted.locations.is_empty(),
         locations: wanted.locations,
         missing: wanted.missing,
+        chooser,
     })?;
     i.session.stale = true;
     if let Some(probe) = i.session.probes.get(number) {
@@ -131,7 +205,12 @@ fn add(i: &mut Interpreter, wanted: Wanted, tell: bool, note: bool) -> Result<()
 }
 
 /// The name is nowhere: asks whether to wait for it. To decline is no error, as in gdb.
-fn pending(i: &mut Interpreter, message: &str, hint: Option<String>) -> Result<bool, Error> {
+fn pending(
+    i: &mut Interpreter,
+    message: &str,
+    hint: Option<String>,
+    noun: &str,
+) -> Result<bool, Error> {
     let full = match &hint {
         Some(hint) => format!("{message}\n{hint}"),
         None => message.to_string(),
@@ -142,12 +221,14 @@ fn pending(i: &mut Interpreter, message: &str, hint: Option<String>) -> Result<b
     i.session.output.complain(&full);
     match i.session.settings.pending {
         Some(_) => Ok(true),
-        None => i.query_no("Make breakpoint pending on future shared library load? "),
+        None => i.query_no(&format!(
+            "Make {noun} pending on future shared library load? "
+        )),
     }
 }
 
 /// `break` alone: where the selected thread stands.
-fn here(i: &mut Interpreter) -> Result<String, Error> {
+pub fn here(i: &mut Interpreter) -> Result<String, Error> {
     let selected = i.session.target().map(|t| t.selected);
     let registers = selected.and_then(|tid| i.session.registers(tid));
     match registers {
@@ -158,7 +239,7 @@ fn here(i: &mut Interpreter) -> Result<String, Error> {
 
 /// A condition must parse; its values may not exist yet. Of a probe without a place it may name
 /// what comes with that.
-fn check_condition(
+pub fn check_condition(
     i: &mut Interpreter,
     condition: &str,
     spec: &str,
@@ -217,8 +298,8 @@ pub fn trace(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
     if call.arguments.is_empty() {
         fail!("Argument required (LOCATION [if CONDITION] [{{ COMMAND; … }}]).");
     }
-    let text =
-        braces::parse_probe(call.arguments, call.at, &NAMES).map_err(|e| Error::new(e.message))?;
+    let text = braces::parse_probe(call.arguments, call.at, &i.names)
+        .map_err(|e| Error::new(e.message))?;
     if let Some(target) = text.target {
         fail!("in {target}: probes in a process of their own are not supported; use -p {target}.");
     }
@@ -232,7 +313,7 @@ pub fn trace(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
             // What is launched still loads its libraries; whoever ends the session tells.
             if i.session.target().is_some_and(|t| !t.launched) {
                 if !i.session.show.never_stops() || i.session.settings.pending == Some(false) {
-                    if !pending(i, &full, None)? {
+                    if !pending(i, &full, None, "breakpoint")? {
                         return Ok(());
                     }
                 } else {
@@ -254,6 +335,7 @@ pub fn trace(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
     i.session.probes.begin_group();
     let wanted = Wanted {
         origin: Origin::Trace,
+        typed: text.location.clone(),
         spec: text.location,
         condition: text.condition,
         sample: text.sample,
@@ -263,189 +345,6 @@ pub fn trace(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
         missing,
     };
     add(i, wanted, tell, false)
-}
-
-/// The numbers in a list; a variable's value is looked up.
-fn numbers(i: &mut Interpreter, text: &str) -> Result<Vec<Choice>, Error> {
-    i.session.with_view(|view, _| {
-        choices(text, &|name| {
-            let value = lang::Scope::variable(view, name)?;
-            value.as_u64(view).ok()
-        })
-    })
-}
-
-/// Runs `f` for each probe of a list; says which do not exist.
-fn each(
-    i: &mut Interpreter,
-    text: &str,
-    mut f: impl FnMut(&mut Interpreter, Choice),
-) -> Result<(), Error> {
-    for choice in numbers(i, text)? {
-        let (Choice::Probe(number) | Choice::Location(number, _)) = choice;
-        if i.session.probes.get(number).is_none() {
-            i.session
-                .output
-                .complain(&format!("No breakpoint number {number}."));
-            continue;
-        }
-        f(i, choice);
-    }
-    Ok(())
-}
-
-/// `delete [breakpoints] [N…]`
-pub fn delete(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
-    let arguments = without_word(call.arguments, "breakpoints");
-    if !arguments.is_empty() {
-        return each(i, arguments, |i, choice| {
-            if let Choice::Probe(number) = choice {
-                i.session.delete(number);
-            }
-        });
-    }
-    if i.session.probes.is_empty() || call.from_tty && !i.query("Delete all breakpoints? ")? {
-        return Ok(());
-    }
-    let all: Vec<u32> = i.session.probes.iter().map(|p| p.number).collect();
-    for number in all {
-        i.session.delete(number);
-    }
-    Ok(())
-}
-
-fn without_word<'a>(text: &'a str, word: &str) -> &'a str {
-    let (first, rest) = super::table::split(text);
-    if first.len() > 1 && word.starts_with(first) {
-        rest
-    } else {
-        text
-    }
-}
-
-/// `enable [once|delete] [N…]`
-pub fn enable(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
-    let (word, rest) = super::table::split(call.arguments);
-    let (disposition, list) = match word {
-        "once" => (Some(Disposition::Disable), rest),
-        "delete" | "del" => (Some(Disposition::Delete), rest),
-        _ => (None, without_word(call.arguments, "breakpoints")),
-    };
-    if disposition.is_some() && list.is_empty() {
-        fail!("Argument required (one or more breakpoint numbers).");
-    }
-    switch(i, list, true, disposition)
-}
-
-/// `disable [N…]`
-pub fn disable(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
-    switch(i, without_word(call.arguments, "breakpoints"), false, None)
-}
-
-fn switch(
-    i: &mut Interpreter,
-    list: &str,
-    on: bool,
-    disposition: Option<Disposition>,
-) -> Result<(), Error> {
-    i.session.stale = true;
-    if list.is_empty() {
-        i.session.probes.iter_mut().for_each(|p| p.enabled = on);
-        return Ok(());
-    }
-    let mut wrong = None;
-    each(i, list, |i, choice| match choice {
-        Choice::Probe(number) => {
-            if let Some(probe) = i.session.probes.get_mut(number) {
-                probe.enabled = on;
-                probe.disposition = disposition.unwrap_or(probe.disposition);
-            }
-        }
-        Choice::Location(number, location) => {
-            let probe = i.session.probes.get_mut(number);
-            let place =
-                probe.and_then(|p| p.locations.get_mut((location as usize).wrapping_sub(1)));
-            match place {
-                Some(place) => place.enabled = on,
-                None => wrong = Some(location),
-            }
-        }
-    })?;
-    match wrong {
-        Some(location) => fail!("Bad breakpoint location number '{location}'"),
-        None => Ok(()),
-    }
-}
-
-/// `condition N [EXPRESSION]`
-pub fn condition(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
-    if call.arguments.is_empty() {
-        fail!("Argument required (breakpoint number).");
-    }
-    let (word, expression) = match call.arguments.split_once(char::is_whitespace) {
-        Some((word, expression)) => (word, expression.trim()),
-        None => (call.arguments, ""),
-    };
-    let Some(number) = one_number(i, word) else {
-        fail!("Bad breakpoint argument: '{}'", call.arguments);
-    };
-    if i.session.probes.get(number).is_none() {
-        fail!("No breakpoint number {number}.");
-    }
-    let condition = match expression {
-        "" => {
-            if call.from_tty {
-                i.print(&format!("Breakpoint {number} now unconditional.\n"));
-            }
-            None
-        }
-        expression => {
-            let probe = i.session.probes.get(number).cloned();
-            if let Some(probe) = &probe {
-                check_condition(i, expression, &probe.spec, &probe.locations)?;
-            }
-            Some(expression.to_string())
-        }
-    };
-    if let Some(probe) = i.session.probes.get_mut(number) {
-        probe.condition = condition;
-    }
-    i.session.stale = true;
-    Ok(())
-}
-
-fn one_number(i: &mut Interpreter, word: &str) -> Option<u32> {
-    match numbers(i, word).ok()?.as_slice() {
-        [Choice::Probe(number)] => Some(*number),
-        _ => None,
-    }
-}
-
-/// `ignore N COUNT`
-pub fn ignore(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
-    let (word, count) = match call.arguments.split_once(char::is_whitespace) {
-        Some((word, count)) => (word, count.trim()),
-        None => (call.arguments, ""),
-    };
-    if word.is_empty() {
-        fail!("Argument required (a breakpoint number).");
-    }
-    let Some(number) = one_number(i, word) else {
-        fail!("bad breakpoint number: '{word}'");
-    };
-    if count.is_empty() {
-        fail!("Second argument (specified ignore-count) is missing.");
-    }
-    let count = super::data::number(i, count)?;
-    if i.session.probes.get(number).is_none() {
-        fail!("No breakpoint number {number}.");
-    }
-    let count = (count as i64).max(0) as u64;
-    i.session.set_ignore(number, count);
-    if call.from_tty {
-        i.print(&ignore_text(number, count));
-    }
-    Ok(())
 }
 
 /// What `ignore` and `continue N` say.
@@ -461,6 +360,7 @@ impl Interpreter {
     /// A probe of the command line.
     pub fn trace_probe(&mut self, text: &str, at: &Position) -> Result<(), Error> {
         let call = Call {
+            name: "trace",
             arguments: text,
             untrimmed: text,
             from_tty: false,
@@ -471,23 +371,25 @@ impl Interpreter {
 
     /// What a person reads in front of the lines of a body.
     pub fn introduce(&mut self, line: &str) {
-        let Some(("commands", list)) = NAMES.resolve(line) else {
+        let Some((command, arguments)) = self.names.resolve(line) else {
             return;
         };
-        let list = match list.trim() {
-            "" => {
-                let last = self.session.probes.last_group();
-                match last.start() == last.end() {
-                    true => last.end().to_string(),
-                    false => format!("{}-{}", last.start(), last.end()),
-                }
-            }
-            list => list.to_string(),
+        let arguments = arguments.trim();
+        let last = self.session.probes.last_group();
+        let last = match last.start() == last.end() {
+            true => last.end().to_string(),
+            false => format!("{}-{}", last.start(), last.end()),
+        };
+        let what = match (command, arguments) {
+            ("commands", "") => format!("commands for breakpoint(s) {last}, one per line"),
+            ("commands", list) => format!("commands for breakpoint(s) {list}, one per line"),
+            ("define", name) => format!("commands for definition of \"{name}\""),
+            ("document", name) => format!("documentation for \"{name}\""),
+            _ => return,
         };
         if self.terminal.is_terminal() {
-            self.print(&format!(
-                "Type commands for breakpoint(s) {list}, one per line.\nEnd with a line saying just \"end\".\n"
-            ));
+            let text = format!("Type {what}.\nEnd with a line saying just \"end\".\n");
+            self.print(&text);
             self.session.output.flush();
         }
     }
@@ -507,11 +409,7 @@ impl Interpreter {
             }
             return Ok(());
         }
-        let mut chosen = Vec::new();
-        each(self, list, |_, choice| {
-            let (Choice::Probe(number) | Choice::Location(number, _)) = choice;
-            chosen.push(number);
-        })?;
+        let chosen = self.existing(list)?;
         for number in chosen {
             self.give_body(number, body.clone())?;
         }

@@ -95,6 +95,88 @@ pub fn number(i: &mut Interpreter, expression: &str) -> Result<u64, Error> {
     i.evaluate(expression, |value, view| value.as_u64(view))
 }
 
+/// The same, negative numbers included.
+pub fn signed_number(i: &mut Interpreter, expression: &str) -> Result<i64, Error> {
+    i.evaluate(expression, |value, view| {
+        let number = value.as_i128(view)?;
+        i64::try_from(number).map_err(|_| lang::Error::new("Numeric constant too large."))
+    })
+}
+
+/// `init-if-undefined $VARIABLE = EXPRESSION`
+pub fn init_if_undefined(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
+    if call.arguments.is_empty() {
+        fail!("Argument required (expression to compute).");
+    }
+    let variable = i
+        .session
+        .with_view(|view, _| -> Result<_, lang::Error> {
+            let lang::Expr::Assign(left, _) = lang::parse(call.arguments, view)? else {
+                return Ok(Err("Init-if-undefined requires an assignment expression."));
+            };
+            Ok(match *left {
+                lang::Expr::Variable(name) => Ok(lang::Scope::variable(view, &name).is_some()),
+                _ => Err("The first parameter to init-if-undefined should be a GDB variable."),
+            })
+        })
+        .map_err(|e| Error::new(e.to_string()))?;
+    match variable {
+        Ok(true) => Ok(()),
+        Ok(false) => i.statement("set variable", call.arguments),
+        Err(message) => fail!("{message}"),
+    }
+}
+
+/// `show convenience`
+pub fn show_convenience(i: &mut Interpreter, _: &Call<'_>) -> Result<(), Error> {
+    let text = i.session.with_view(|view, _| {
+        let mut text = String::new();
+        let keeper = view.keeper.as_ref().map(std::cell::RefCell::borrow);
+        let counters = keeper.as_ref().map(|keeper| keeper.counters());
+        for (name, value) in view.variables.all(counters) {
+            let shown = lang::print_value(&value, None, view)
+                .unwrap_or_else(|error| format!("<error: {error}>"));
+            text.push_str(&format!("${name} = {shown}\n"));
+        }
+        text
+    });
+    i.print(&text);
+    Ok(())
+}
+
+/// `show values [N]`: ten of the history.
+pub fn show_values(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
+    const SHOWN: usize = 10;
+    let first = match call.arguments {
+        "" => i
+            .session
+            .variables
+            .history_length()
+            .saturating_sub(SHOWN - 1)
+            .max(1),
+        expression => {
+            let middle = signed_number(i, expression)?;
+            usize::try_from(middle.saturating_sub(5))
+                .unwrap_or(1)
+                .max(1)
+        }
+    };
+    let text = i.session.with_view(|view, _| {
+        let mut text = String::new();
+        for number in first..first.saturating_add(SHOWN) {
+            let Some(value) = lang::Scope::history(view, number) else {
+                break;
+            };
+            let shown = lang::print_value(&value, None, view)
+                .unwrap_or_else(|error| format!("<error: {error}>"));
+            text.push_str(&format!("${number} = {shown}\n"));
+        }
+        text
+    });
+    i.print(&text);
+    Ok(())
+}
+
 /// `print[/F] [EXPRESSION]`
 pub fn print(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
     i.statement("print", call.arguments)

@@ -3,19 +3,16 @@
 use super::interpreter::{Call, Interpreter};
 use crate::error::{Error, fail};
 use crate::lang;
-use crate::session::breakpoint::{Choice, choices};
 
 /// `info breakpoints [N…]`
 pub fn breakpoints(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
     i.session.read_counters();
-    let chosen = choices(call.arguments, &|_| None)?;
-    let numbers: Vec<u32> = chosen
-        .iter()
-        .map(|c| match c {
-            Choice::Probe(n) | Choice::Location(n, _) => *n,
-        })
-        .collect();
-    let text = i.session.probes.table(&numbers);
+    let words = call.arguments;
+    let numbers = i.numbers(words, "breakpoint")?;
+    if numbers.len() < words.split_ascii_whitespace().count() {
+        fail!("Arguments must be numbers or '$' variables.");
+    }
+    let text = i.session.probes.table(&numbers, words);
     i.print(&text);
     Ok(())
 }
@@ -210,5 +207,80 @@ pub fn program(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
     };
     let text = i.session.program_text(&probe)?;
     i.print(&text);
+    Ok(())
+}
+
+/// `info inferiors`
+pub fn inferiors(i: &mut Interpreter, _: &Call<'_>) -> Result<(), Error> {
+    let (what, connection, program) = match i.session.target() {
+        Some(target) => (
+            format!("process {}", target.pid),
+            "1 (native)",
+            target.program.display().to_string(),
+        ),
+        None => (
+            "<null>".into(),
+            "",
+            i.session
+                .program
+                .as_ref()
+                .map(|images| images.program.display().to_string())
+                .unwrap_or_default(),
+        ),
+    };
+    i.print(&format!(
+        "  Num  Description       Connection           Executable        \n* 1    {what:<17} {connection:<20} {program:<17} \n"
+    ));
+    Ok(())
+}
+
+/// `info program`
+pub fn program_state(i: &mut Interpreter, _: &Call<'_>) -> Result<(), Error> {
+    if i.session.target().is_none() {
+        i.print("The program being debugged is not being run.\n");
+        return Ok(());
+    }
+    i.session.need_stand()?;
+    let Some(selected) = i.session.target().map(|t| t.selected) else {
+        return Ok(());
+    };
+    let pc = i.session.registers(selected).map(|r| r.pc());
+    let at = i.session.stopped_at();
+    let thread = i.session.target().and_then(|t| t.threads.get(selected));
+    let mut text = String::new();
+    if let (Some(thread), Some(pc)) = (thread, pc) {
+        text.push_str(&format!(
+            "\tUsing the running image of child {}.\nProgram stopped at {pc:#x}.\n",
+            thread.title()
+        ));
+    }
+    if let Some(number) = at {
+        text.push_str(&format!("It stopped at breakpoint {number}.\n"));
+    }
+    i.print(&text);
+    Ok(())
+}
+
+/// `info signals [NAME|NUMBER]`
+pub fn signals(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
+    use crate::session::signals;
+    const HEAD: &str = "Signal        Stop\tPrint\tPass to program\tDescription\n";
+    if call.arguments.is_empty() {
+        let rows: String = signals::all().map(signals::row).collect();
+        i.print(&format!("{HEAD}\n{rows}\n"));
+        return Ok(());
+    }
+    let number = match signals::number(call.arguments) {
+        Some(number) => number,
+        None => super::data::signed_number(i, call.arguments)?
+            .try_into()
+            .unwrap_or(0),
+    };
+    if !signals::all().any(|known| known == number) {
+        fail!(
+            "Only signals 1-15 are valid as numeric signals.\nUse \"info signals\" for a list of symbolic signals."
+        );
+    }
+    i.print(&format!("{HEAD}{}", signals::row(number)));
     Ok(())
 }

@@ -1,13 +1,17 @@
 //! Runs commands one after the other: from the prompt, the command line, files and bodies.
 
+use std::borrow::Cow;
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::display::{self, Displays};
+use super::settings::Logging;
 use super::table::{self, Table};
-use super::top::{NAMES, TOP};
+use super::user::{self, Found, Names};
 use crate::error::{Error, fail};
+use crate::lang::arguments::Arguments;
 use crate::lang::script::{Node, Position, Read, Reader};
 use crate::repl::input::{Input, Next};
 use crate::session::Session;
@@ -22,6 +26,8 @@ const GLANCE: Duration = Duration::from_millis(2);
 
 /// One command with its arguments.
 pub struct Call<'a> {
+    /// The command's full name.
+    pub name: &'static str,
     /// What follows the name.
     pub arguments: &'a str,
     /// The same with the blanks at its end, which `echo` prints.
@@ -69,12 +75,37 @@ pub struct Interpreter {
     pub catalog: Arc<Catalog>,
     /// The next resumption leaves the program in the background.
     pub to_background: bool,
-    depth: usize,
+    /// The expressions that are shown at each stop.
+    pub displays: Displays,
+    /// What `set logging` changes.
+    pub logging: Logging,
+    /// `source -v`: each command is shown when it runs.
+    pub(super) verbose: bool,
+    /// The commands by their names, the user's among them.
+    pub names: Names,
+    /// The arguments of the user's commands that run; `None` for a body or a file in between,
+    /// which has none.
+    pub(super) calls: Vec<Option<Arguments>>,
+    /// The hooks that run.
+    pub(super) hooking: Vec<String>,
+    /// How deep blocks, files and bodies are nested.
+    pub(super) depth: usize,
+    /// How deep blocks and the user's commands are nested, as far as commands are shown with it.
+    pub(super) nesting: usize,
+    /// How many bodies of breakpoints run inside of each other.
+    bodies: usize,
+    /// Where the stack was when nothing ran yet.
+    stack: usize,
 }
 
 impl Interpreter {
     /// With nothing run yet.
-    pub fn new(session: Session, terminal: Box<dyn Input>, batch: bool) -> Interpreter {
+    pub fn new(
+        session: Session,
+        names: Names,
+        terminal: Box<dyn Input>,
+        batch: bool,
+    ) -> Interpreter {
         Interpreter {
             session,
             terminal,
@@ -87,8 +118,23 @@ impl Interpreter {
             hinted: false,
             catalog: Arc::default(),
             to_background: false,
+            displays: Displays::default(),
+            logging: Logging::default(),
+            verbose: false,
+            names,
+            calls: Vec::new(),
+            hooking: Vec::new(),
             depth: 0,
+            nesting: 0,
+            bodies: 0,
+            stack: stack_pointer(),
         }
+    }
+
+    /// Whether a script has used up most of the stack by calling itself.
+    pub(super) fn stack_is_short(&self) -> bool {
+        let used = self.stack.abs_diff(stack_pointer());
+        used > stack_size() / 4 * 3
     }
 
     /// Prints.
@@ -98,7 +144,8 @@ impl Interpreter {
 
     /// One command of the command line. A body that it begins is read from the terminal.
     pub fn command(&mut self, text: &str) -> Result<(), Error> {
-        let mut reader = Reader::new("-ex", &NAMES).not_joining();
+        let names = self.names.clone();
+        let mut reader = Reader::new("-ex", &names).not_joining();
         let mut node = None;
         for line in text.lines() {
             if let Read::Node(complete) = reader.line(line).map_err(script)? {
@@ -124,7 +171,7 @@ impl Interpreter {
 
     /// A file of commands, up to its first error.
     pub fn source(&mut self, path: &Path) -> Result<(), Error> {
-        let text = fs::read(path).map_err(|e| {
+        let text = read(path).map_err(|e| {
             Error::new(format!(
                 "{}: {}.",
                 path.display(),
@@ -132,11 +179,20 @@ impl Interpreter {
             ))
         })?;
         let text = String::from_utf8_lossy(&text).into_owned();
-        self.deeper(|interpreter| interpreter.source_text(&path.to_string_lossy(), &text))
+        // What is read as a script is named like one.
+        let path = match is_input(path) {
+            true => Path::new("stdin"),
+            false => path,
+        };
+        self.calls.push(None);
+        let result = self.deeper(|i| i.source_text(&path.to_string_lossy(), &text));
+        self.calls.pop();
+        result
     }
 
     fn source_text(&mut self, name: &str, text: &str) -> Result<(), Error> {
-        let mut reader = Reader::new(name, &NAMES);
+        let names = self.names.clone();
+        let mut reader = Reader::new(name, &names);
         let failed = |line: usize, error: Error| {
             let message = format!("{name}:{line}: Error in sourced command file:\n{error}");
             Error { message, ..error }
@@ -148,7 +204,8 @@ impl Interpreter {
                 .line(line)
                 .map_err(|e| failed(e.at.line as usize, Error::new(e.message)))?;
             if let Read::Node(node) = read {
-                self.top(&node, false).map_err(|e| failed(last, e))?;
+                let at = error_line(&node, last);
+                self.top(&node, false).map_err(|e| failed(at, e))?;
             }
             if self.quit.is_some() {
                 return Ok(());
@@ -161,6 +218,14 @@ impl Interpreter {
             Some(node) => self.top(&node, false).map_err(|e| failed(last, e)),
             None => Ok(()),
         }
+    }
+
+    /// The commands of a block.
+    fn block(&mut self, nodes: &[Node]) -> Result<Flow, Error> {
+        self.nesting += 1;
+        let result = self.deeper(|i| i.list(nodes));
+        self.nesting -= 1;
+        result
     }
 
     /// Guards against endless nesting.
@@ -209,7 +274,35 @@ impl Interpreter {
             Some(Node::Simple(line)) if line.text == "silent" => &body[1..],
             _ => body,
         };
-        self.list(rest)
+        self.bodies += 1;
+        self.calls.push(None);
+        let result = self.list(rest);
+        self.calls.pop();
+        self.bodies -= 1;
+        result
+    }
+
+    /// The commands of a user's command. In the body of a breakpoint they end where the program
+    /// goes on.
+    pub(super) fn user_body(&mut self, body: &[Node]) -> Result<(), Error> {
+        for node in body {
+            let flow = self.run(node, false)?;
+            if self.quit.is_some() || flow == Flow::Resumed {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// A line with the arguments of the user's command that it stands in.
+    fn filled<'a>(&self, text: &'a str) -> Result<Cow<'a, str>, Error> {
+        let Some(Some(arguments)) = self.calls.last() else {
+            return Ok(Cow::Borrowed(text));
+        };
+        match arguments.fill(text) {
+            Ok(text) => Ok(Cow::Owned(text)),
+            Err(number) => fail!("Missing argument {number} in user function."),
+        }
     }
 
     fn list(&mut self, nodes: &[Node]) -> Result<Flow, Error> {
@@ -223,11 +316,15 @@ impl Interpreter {
     }
 
     fn run(&mut self, node: &Node, from_tty: bool) -> Result<Flow, Error> {
+        if self.verbose || self.session.settings.trace_commands {
+            self.trace_command(node)?;
+        }
         match node {
             Node::Simple(line) => {
                 self.resumed = false;
-                self.line(&line.text, &line.at, from_tty)?;
-                Ok(if self.resumed {
+                let text = self.filled(&line.text)?;
+                self.line(&text, &line.at, from_tty)?;
+                Ok(if self.resumed && self.bodies > 0 {
                     Flow::Resumed
                 } else {
                     Flow::Next
@@ -238,19 +335,24 @@ impl Interpreter {
                 then,
                 otherwise,
             } => {
-                let chosen = if self.is_true(&condition.text)? {
+                let condition = self.filled(&condition.text)?;
+                let chosen = if self.is_true(&condition)? {
                     then
                 } else {
                     otherwise
                 };
-                self.deeper(|i| i.list(chosen))
+                self.block(chosen)
             }
             Node::While { condition, body } => {
-                while self.is_true(&condition.text)? {
-                    match self.deeper(|i| i.list(body))? {
+                let condition = self.filled(&condition.text)?;
+                while self.is_true(&condition)? {
+                    match self.block(body)? {
                         Flow::LoopBreak => break,
                         Flow::Resumed => return Ok(Flow::Resumed),
                         Flow::Next | Flow::LoopContinue => {}
+                    }
+                    if self.quit.is_some() {
+                        break;
                     }
                     if crate::session::events::interrupted() {
                         fail!("Quit");
@@ -264,32 +366,73 @@ impl Interpreter {
                 self.set_body(&arguments.text, body.clone().into())?;
                 Ok(Flow::Next)
             }
-            Node::Define { name, .. } => fail!(
-                "define {}: user-defined commands are not supported.",
-                name.text
-            ),
-            Node::Document { name, .. } => fail!(
-                "document {}: user-defined commands are not supported.",
-                name.text
-            ),
+            Node::Define { name, body } => {
+                user::define(self, name, body)?;
+                Ok(Flow::Next)
+            }
+            Node::Document { name, text } => {
+                user::document(self, name, text)?;
+                Ok(Flow::Next)
+            }
             Node::Foreign { line } => {
-                fail!("{}: only gdb's own commands are supported.", line.text)
+                self.foreign(&line.text, &line.at);
+                Ok(Flow::Next)
             }
         }
     }
 
+    /// Shows a command that is about to run, as deep as it stands.
+    fn trace_command(&mut self, node: &Node) -> Result<(), Error> {
+        let (word, line) = match node {
+            Node::Simple(line) | Node::LoopBreak(line) | Node::LoopContinue(line) => ("", line),
+            Node::Foreign { line } => ("", line),
+            Node::If { condition, .. } => ("if ", condition),
+            Node::While { condition, .. } => ("while ", condition),
+            Node::Commands { arguments, .. } => ("commands ", arguments),
+            Node::Define { name, .. } => ("define ", name),
+            Node::Document { name, .. } => ("document ", name),
+        };
+        let text = self.filled(&line.text)?;
+        let text = format!("{word}{text}");
+        let depth = self.nesting + 1;
+        self.print(&format!("{}{}\n", "+".repeat(depth), text.trim_end()));
+        Ok(())
+    }
+
+    /// A script in another language: told, and left out, since what follows it may not need it.
+    pub fn foreign(&mut self, what: &str, at: &Position) {
+        let (name, _) = table::split(what);
+        let text = format!("warning: {at}: {name} is not supported; left out.");
+        self.session.output.complain(&text);
+    }
+
     /// One line that is no block.
     fn line(&mut self, text: &str, at: &Position, from_tty: bool) -> Result<(), Error> {
-        let (name, arguments) = table::split(text);
-        let entry = TOP.find(name)?;
-        let call = Call {
-            arguments: arguments.trim_end(),
-            untrimmed: arguments,
-            from_tty,
-            at,
-        };
-        let result = (entry.action)(self, &call);
-        self.hint(text, result)
+        let names = self.names.clone();
+        match names.find(text)? {
+            Found::Alias(line) => self.line(&line, at, from_tty),
+            Found::User(name, command, rest) => {
+                if command.is_prefix && command.body.is_empty() {
+                    fail!("\"{name}\" must be followed by the name of a subcommand.");
+                }
+                self.run_hook("hook", &name)?;
+                self.call_user(&command, rest)?;
+                self.run_hook("hookpost", &name)
+            }
+            Found::Built(entry, arguments) => {
+                let call = Call {
+                    name: entry.name,
+                    arguments: arguments.trim_end(),
+                    untrimmed: arguments,
+                    from_tty,
+                    at,
+                };
+                self.run_hook("hook", entry.name)?;
+                let result = (entry.action)(self, &call);
+                self.hint(text, result)?;
+                self.run_hook("hookpost", entry.name)
+            }
+        }
     }
 
     /// Looks `call`'s first word up in a sub-table and runs it.
@@ -297,6 +440,7 @@ impl Interpreter {
         let (name, arguments) = table::split(call.arguments);
         let entry = table.find(name)?;
         let call = Call {
+            name: entry.name,
             arguments,
             untrimmed: arguments,
             ..*call
@@ -320,6 +464,7 @@ impl Interpreter {
             match self.session.wait(None)? {
                 Wake::Stopped(bodies) => {
                     self.session.read_counters();
+                    self.present();
                     self.due = bodies;
                     return Ok(());
                 }
@@ -337,6 +482,23 @@ impl Interpreter {
         }
     }
 
+    /// Shows a stop: what hooks it, its text, and what is displayed at each.
+    fn present(&mut self) {
+        let Some(announced) = self.session.announced.take() else {
+            return;
+        };
+        if self.session.stop_hook
+            && let Err(error) = self.run_hook("hook", "stop")
+        {
+            let text = format!("Error while running hook_stop:\n{error}");
+            self.session.output.complain(&text);
+        }
+        self.print(&announced.text);
+        if announced.shown {
+            display::show_all(self);
+        }
+    }
+
     /// Deals with what has happened to a program in the background.
     pub fn serve(&mut self) -> Result<(), Error> {
         let woken = self.session.wait(Some(Instant::now() + GLANCE))?;
@@ -346,6 +508,7 @@ impl Interpreter {
         let result = match woken {
             Wake::Stopped(bodies) => {
                 self.session.read_counters();
+                self.present();
                 self.due = bodies;
                 self.run_due()
             }
@@ -392,6 +555,7 @@ impl Interpreter {
         let was = std::mem::replace(&mut self.asking, true);
         let place = self.session.place_where(tid, number);
         let before = self.session.naming.replace(place);
+        self.present();
         let result = self.asked_bodies(bodies);
         self.session.naming = before;
         self.asking = was;
@@ -468,6 +632,49 @@ impl Interpreter {
             Next::Line(answer) => Ok(answer.trim().to_ascii_lowercase().starts_with('y')),
             Next::End | Next::Interrupted => Ok(false),
         }
+    }
+}
+
+/// Which line an error in a command of a file is told with: what defines something is looked at
+/// where it begins, everything else when it is complete.
+fn error_line(node: &Node, last: usize) -> usize {
+    match node {
+        Node::Define { name: head, .. }
+        | Node::Document { name: head, .. }
+        | Node::Commands {
+            arguments: head, ..
+        } => head.at.line as usize,
+        _ => last,
+    }
+}
+
+/// `-` stands for the standard input.
+pub fn is_input(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
+fn read(path: &Path) -> std::io::Result<Vec<u8>> {
+    if !is_input(path) {
+        return fs::read(path);
+    }
+    let mut text = Vec::new();
+    std::io::Read::read_to_end(&mut std::io::stdin(), &mut text)?;
+    Ok(text)
+}
+
+/// About where the stack is now.
+fn stack_pointer() -> usize {
+    let here = 0u8;
+    std::ptr::from_ref(&here).addr()
+}
+
+/// How much stack a program has.
+fn stack_size() -> usize {
+    use nix::sys::resource::{Resource, getrlimit};
+    const USUAL: usize = 8 << 20;
+    match getrlimit(Resource::RLIMIT_STACK) {
+        Ok((soft, _)) => usize::try_from(soft).unwrap_or(USUAL).min(USUAL),
+        Err(_) => USUAL,
     }
 }
 

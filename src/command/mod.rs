@@ -3,19 +3,26 @@
 
 mod breakpoints;
 mod data;
+mod display;
 mod eaten;
 pub(crate) mod expect;
+mod gdb_names;
 mod help;
 mod info;
 pub(crate) mod interpreter;
+mod lists;
 pub(crate) mod probes;
 mod rbreak;
 pub(crate) mod read_only;
 mod returning;
 pub(crate) mod running;
+mod save;
 mod settings;
+mod shell;
+mod source;
 pub(crate) mod table;
 pub(crate) mod top;
+mod user;
 
 pub(crate) use interpreter::Interpreter;
-pub(crate) use top::NAMES;
+pub(crate) use user::Names;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::breakpoints::split_condition;
 use super::interpreter::Interpreter;
-use super::top::NAMES;
+use super::user::Names;
 use crate::error::{Error, fail};
 use crate::lang::braces;
 use crate::lang::changes::{expression_changes, first_change};
@@ -21,7 +21,7 @@ fn refusal(line: &str) -> Error {
 
 /// Refuses a probe; what does not parse fails when it is set.
 pub(crate) fn check_probe(text: &str, at: &Position) -> Result<(), Error> {
-    let Ok(probe) = braces::parse_probe(text, at, &NAMES) else {
+    let Ok(probe) = braces::parse_probe(text, at, &Names::default()) else {
         return Ok(());
     };
     if let Some(condition) = probe.condition {
@@ -32,7 +32,8 @@ pub(crate) fn check_probe(text: &str, at: &Position) -> Result<(), Error> {
 
 /// Refuses a file of commands; what does not parse fails when it is run.
 pub(crate) fn check_script(path: &Path, text: &str) -> Result<(), Error> {
-    let mut reader = Reader::new(&path.to_string_lossy(), &NAMES);
+    let names = Names::default();
+    let mut reader = Reader::new(&path.to_string_lossy(), &names);
     let mut nodes = Vec::new();
     for line in text.lines() {
         match reader.line(line) {
@@ -47,9 +48,9 @@ pub(crate) fn check_script(path: &Path, text: &str) -> Result<(), Error> {
 
 fn check_node(node: &Node) -> Result<(), Error> {
     if let Node::Simple(line) = node {
-        match NAMES.resolve(&line.text) {
+        match Names::default().resolve(&line.text) {
             Some(("trace", arguments)) => return check_probe(arguments, &line.at),
-            Some(("break" | "tbreak", arguments)) => {
+            Some(("break" | "tbreak" | "dprintf", arguments)) => {
                 let condition = split_condition(arguments).1;
                 return condition.map_or(Ok(()), check_expression);
             }
@@ -60,7 +61,7 @@ fn check_node(node: &Node) -> Result<(), Error> {
 }
 
 fn check_body(body: &[Node]) -> Result<(), Error> {
-    first_change(body, &NAMES).map_or(Ok(()), |line| Err(refusal(&line.text)))
+    first_change(body, &Names::default()).map_or(Ok(()), |line| Err(refusal(&line.text)))
 }
 
 fn check_expression(text: &str) -> Result<(), Error> {

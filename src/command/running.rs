@@ -84,6 +84,7 @@ pub fn start(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
         place,
         origin: Origin::Break,
         spec: "main".into(),
+        typed: "main".into(),
         condition: None,
         sample: None,
         body: None,
@@ -91,9 +92,11 @@ pub fn start(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
         enabled: true,
         hits: 0,
         ignore: 0,
+        left: 0,
         locations: at,
         resolved: true,
         missing: None,
+        chooser: None,
     })?;
     if let Some(probe) = i.session.probes.get(number) {
         let text = format!("{}\n", probe.mention());

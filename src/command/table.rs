@@ -77,6 +77,15 @@ impl<H> Table<H> {
             .find(|e| e.name == name || e.aliases.contains(&name))
     }
 
+    /// The names and aliases that begin with `start`.
+    pub fn beginning(&self, start: &str) -> Vec<&'static str> {
+        let names = self
+            .entries
+            .iter()
+            .flat_map(|entry| std::iter::once(&entry.name).chain(entry.aliases));
+        names.copied().filter(|n| n.starts_with(start)).collect()
+    }
+
     fn ambiguous(&self, name: &str, mut names: Vec<&str>) -> Error {
         names.sort_unstable();
         Error::new(format!(

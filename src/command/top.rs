@@ -1,12 +1,13 @@
 //! The commands of the top level, of `info` and of `maint`.
 
-use std::path::Path;
-
 use super::interpreter::{Action, Call, Interpreter};
 use super::table::{self, Entry, Table};
-use super::{breakpoints, data, info, probes, rbreak, returning, running, settings};
+use super::user::Found;
+use super::{
+    breakpoints, data, display, info, lists, probes, rbreak, returning, running, save, settings,
+    shell, source, user,
+};
 use crate::error::{Error, fail};
-use crate::lang::script::Resolver;
 
 /// Every command.
 pub static TOP: Table<Action> = Table {
@@ -17,6 +18,12 @@ pub static TOP: Table<Action> = Table {
         "comp",
     ],
     entries: &[
+        Entry {
+            name: "alias",
+            aliases: &[],
+            help: "Give a command another name.\nUsage: alias [-a] [--] ALIAS = COMMAND [DEFAULT-ARGS...]\n-a: the name is found by all its letters only.",
+            action: user::alias,
+        },
         Entry {
             name: "apropos",
             aliases: &[],
@@ -42,6 +49,18 @@ pub static TOP: Table<Action> = Table {
             action: data::call,
         },
         Entry {
+            name: "cd",
+            aliases: &[],
+            help: "Change the working directory.\nUsage: cd [DIRECTORY]",
+            action: settings::cd,
+        },
+        Entry {
+            name: "clear",
+            aliases: &["cl"],
+            help: "Delete the breakpoints at a location.\nUsage: clear [LOCATION]\nWithout LOCATION: where the selected thread stands.",
+            action: lists::clear,
+        },
+        Entry {
             name: "commands",
             aliases: &[],
             help: "Set the commands that run when a breakpoint is hit.\nUsage: commands [N...]\nThey follow, one a line, up to `end'. Without N: those of the last breakpoint.\n`silent' as the first leaves out the announcement of the hit.\nA body that says `continue' runs without stopping the program where that is possible.",
@@ -51,7 +70,7 @@ pub static TOP: Table<Action> = Table {
             name: "condition",
             aliases: &[],
             help: "Give a breakpoint a condition, or take it away.\nUsage: condition N [EXPRESSION]",
-            action: breakpoints::condition,
+            action: lists::condition,
         },
         Entry {
             name: "continue",
@@ -61,9 +80,15 @@ pub static TOP: Table<Action> = Table {
         },
         Entry {
             name: "define",
+            aliases: &["def"],
+            help: "Define a command of your own.\nUsage: define NAME\nIts commands follow, one a line, up to `end'. In them $argc is the number of arguments of a\ncall and $arg0, $arg1 and so on are the arguments, put in as text.\nA command `hook-NAME' runs before NAME, `hookpost-NAME' behind it; `hook-stop' runs at each stop.",
+            action: |_, _| fail!("Argument required (name of command to define)."),
+        },
+        Entry {
+            name: "define-prefix",
             aliases: &[],
-            help: "User-defined commands are not supported.",
-            action: |_, _| fail!("define: user-defined commands are not supported."),
+            help: "Define a name that begins the names of other commands.\nUsage: define-prefix NAME",
+            action: user::define_prefix,
         },
         Entry {
             name: "delay",
@@ -74,8 +99,8 @@ pub static TOP: Table<Action> = Table {
         Entry {
             name: "delete",
             aliases: &["del", "d"],
-            help: "Delete breakpoints.\nUsage: delete [N...]\nWithout N: all.",
-            action: breakpoints::delete,
+            help: "Delete breakpoints, or displayed expressions.\nUsage: delete [N...]\n       delete display [N...]\nWithout N: all.",
+            action: lists::delete,
         },
         Entry {
             name: "detach",
@@ -86,14 +111,26 @@ pub static TOP: Table<Action> = Table {
         Entry {
             name: "disable",
             aliases: &["disa", "dis"],
-            help: "Disable breakpoints, or locations of them.\nUsage: disable [N|N.LOCATION...]\nWithout N: all.",
-            action: breakpoints::disable,
+            help: "Disable breakpoints, locations of them, or displayed expressions.\nUsage: disable [N|N.LOCATION...]\n       disable display [N...]\nWithout N: all.",
+            action: lists::disable,
+        },
+        Entry {
+            name: "display",
+            aliases: &["disp"],
+            help: "Show the value of an expression at each stop.\nUsage: display[/FMT] [EXPRESSION]\nFMT is a format letter, or a count, a format and a size as for x, which shows memory.\nWithout EXPRESSION: show all now.",
+            action: display::display,
         },
         Entry {
             name: "document",
             aliases: &[],
-            help: "User-defined commands are not supported.",
-            action: |_, _| fail!("document: user-defined commands are not supported."),
+            help: "Give a command of your own a help text.\nUsage: document NAME\nThe text follows, up to a line that says `end'.",
+            action: |_, _| fail!("Argument required (name of command to define)."),
+        },
+        Entry {
+            name: "dprintf",
+            aliases: &[],
+            help: "Print at each hit of a location, and go on.\nUsage: dprintf LOCATION,\"FORMAT\",EXPRESSION...",
+            action: breakpoints::dprintf,
         },
         Entry {
             name: "echo",
@@ -104,14 +141,26 @@ pub static TOP: Table<Action> = Table {
         Entry {
             name: "enable",
             aliases: &["en"],
-            help: "Enable breakpoints, or locations of them.\nUsage: enable [once|delete] [N|N.LOCATION...]\nWithout N: all. once: disable at the next stop there; delete: delete then.",
-            action: breakpoints::enable,
+            help: "Enable breakpoints, locations of them, or displayed expressions.\nUsage: enable [once|delete|count C] [N|N.LOCATION...]\n       enable display [N...]\nWithout N: all. once: disable at the next stop there; delete: delete then; count: disable at the Cth.",
+            action: lists::enable,
         },
         Entry {
             name: "file",
             aliases: &[],
             help: "Use a program: its symbols, and for `run'.\nUsage: file [PROGRAM]",
             action: running::file,
+        },
+        Entry {
+            name: "guile",
+            aliases: &["gu"],
+            help: "Scripts in other languages are left out: a block of theirs is skipped, which is said.",
+            action: foreign,
+        },
+        Entry {
+            name: "guile-repl",
+            aliases: &["gr"],
+            help: "Scripts in other languages are left out: a block of theirs is skipped, which is said.",
+            action: foreign,
         },
         Entry {
             name: "help",
@@ -135,7 +184,7 @@ pub static TOP: Table<Action> = Table {
             name: "ignore",
             aliases: &[],
             help: "Let a breakpoint's next hits pass.\nUsage: ignore N COUNT",
-            action: breakpoints::ignore,
+            action: lists::ignore,
         },
         Entry {
             name: "info",
@@ -149,6 +198,12 @@ pub static TOP: Table<Action> = Table {
                 }
                 i.sub(&INFO, call)
             },
+        },
+        Entry {
+            name: "init-if-undefined",
+            aliases: &[],
+            help: "Give a convenience variable a value if it has none.\nUsage: init-if-undefined $VARIABLE = EXPRESSION",
+            action: data::init_if_undefined,
         },
         Entry {
             name: "interrupt",
@@ -187,6 +242,24 @@ pub static TOP: Table<Action> = Table {
             action: data::printf,
         },
         Entry {
+            name: "pwd",
+            aliases: &[],
+            help: "Show the working directory.",
+            action: settings::pwd,
+        },
+        Entry {
+            name: "python",
+            aliases: &["py"],
+            help: "Scripts in other languages are left out: a block of theirs is skipped, which is said.",
+            action: foreign,
+        },
+        Entry {
+            name: "python-interactive",
+            aliases: &["pi"],
+            help: "Scripts in other languages are left out: a block of theirs is skipped, which is said.",
+            action: foreign,
+        },
+        Entry {
             name: "quit",
             aliases: &["exit", "q"],
             help: "Leave trapline: a launched program is ended, another one is left running.\nUsage: quit [STATUS]",
@@ -211,10 +284,22 @@ pub static TOP: Table<Action> = Table {
             action: running::run,
         },
         Entry {
+            name: "save",
+            aliases: &[],
+            help: "Save the breakpoints as a script that makes them again.\nUsage: save breakpoints FILE",
+            action: save::save,
+        },
+        Entry {
             name: "set",
             aliases: &[],
             help: "Change a setting, or evaluate an expression for what it changes.\nUsage: set SETTING VALUE\n       set EXPRESSION: set $x = 1, set $rdi = 2, set {char}($rsi+3) = 0x61\n       set variable EXPRESSION",
             action: settings::set,
+        },
+        Entry {
+            name: "shell",
+            aliases: &[],
+            help: "Run a command of the shell; `!' is short for it.\nUsage: shell [COMMAND]",
+            action: shell::shell,
         },
         Entry {
             name: "show",
@@ -231,8 +316,8 @@ pub static TOP: Table<Action> = Table {
         Entry {
             name: "source",
             aliases: &[],
-            help: "Run the commands in a file.\nUsage: source FILE",
-            action: source,
+            help: "Run the commands in a file.\nUsage: source [-s] [-v] FILE\n-v: each command is shown when it runs. -s changes nothing: there is no search path.",
+            action: source::source,
         },
         Entry {
             name: "start",
@@ -257,6 +342,18 @@ pub static TOP: Table<Action> = Table {
             aliases: &[],
             help: "Show every hit of a function without stopping the program.\nUsage: trace LOCATION [if CONDITION] [sample RATE] [{ COMMAND; ... }]\nWithout a body the arguments are shown. With a RATE, `sample 10%' or `sample 1/100', so many of\nthe hits are looked at, evenly spread; all are counted.\nLOCATION%return is every way out of the function.",
             action: breakpoints::trace,
+        },
+        Entry {
+            name: "undisplay",
+            aliases: &[],
+            help: "Show expressions at each stop no more.\nUsage: undisplay [N...]\nWithout N: all.",
+            action: display::undisplay,
+        },
+        Entry {
+            name: "unset",
+            aliases: &[],
+            help: "Take something back that `set' has set.\nUsage: unset environment [NAME]",
+            action: settings::unset,
         },
         Entry {
             name: "whatis",
@@ -297,6 +394,24 @@ pub static INFO: Table<Action> = Table {
             action: probes::info,
         },
         Entry {
+            name: "display",
+            aliases: &[],
+            help: "The expressions that are shown at each stop.",
+            action: display::info,
+        },
+        Entry {
+            name: "inferiors",
+            aliases: &[],
+            help: "The program.",
+            action: info::inferiors,
+        },
+        Entry {
+            name: "program",
+            aliases: &[],
+            help: "Where the program stands and why.",
+            action: info::program_state,
+        },
+        Entry {
             name: "registers",
             aliases: &["r"],
             help: "The general registers of the selected thread, or those named.\nUsage: info registers [NAME...]",
@@ -307,6 +422,12 @@ pub static INFO: Table<Action> = Table {
             aliases: &["dll"],
             help: "The shared libraries of the program, or those whose path fits a regular expression.\nUsage: info sharedlibrary [REGEX]",
             action: info::sharedlibrary,
+        },
+        Entry {
+            name: "signals",
+            aliases: &["handle"],
+            help: "What happens to signals.\nUsage: info signals [NAME|NUMBER]",
+            action: info::signals,
         },
         Entry {
             name: "symbol",
@@ -357,20 +478,6 @@ pub static MAINT: Table<Action> = Table {
     }],
 };
 
-/// The table as the reader of scripts asks it.
-#[derive(Debug, Clone, Copy)]
-pub struct Names;
-
-/// The one instance.
-pub static NAMES: Names = Names;
-
-impl Resolver for Names {
-    fn resolve<'a>(&self, line: &'a str) -> Option<(&'static str, &'a str)> {
-        let (word, rest) = table::split(line);
-        Some((TOP.find(word).ok()?.name, rest))
-    }
-}
-
 /// `help [COMMAND]`
 fn help(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
     let (word, rest) = table::split(call.arguments);
@@ -386,7 +493,24 @@ fn help(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
         i.print(&text);
         return Ok(());
     }
-    let entry = TOP.find(word)?;
+    let names = i.names.clone();
+    let entry = match names.find(call.arguments)? {
+        Found::Built(entry, _) => entry,
+        Found::User(_, command, _) => {
+            let text = command.help.as_deref().unwrap_or("User-defined.");
+            i.print(&format!("{text}\n"));
+            return Ok(());
+        }
+        Found::Alias(line) => {
+            let line = line.trim_end().to_string();
+            let call = Call {
+                arguments: &line,
+                untrimmed: &line,
+                ..*call
+            };
+            return help(i, &call);
+        }
+    };
     let below: Option<(&Table<Action>, &str)> = match entry.name {
         "info" => Some((&INFO, rest)),
         "set" => Some((&settings::SET, rest)),
@@ -407,23 +531,20 @@ fn help(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// `source FILE`
-fn source(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
-    let file = call.arguments.trim_start_matches("-v ").trim();
-    if file.is_empty() {
-        fail!("source command requires file name of file to source.");
+/// A line for another language's interpreter.
+fn foreign(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
+    i.foreign(call.name, call.at);
+    Ok(())
+}
+
+/// Whether one of our commands stands below `prefix`.
+pub fn has_sub(prefix: &str, name: &str) -> bool {
+    match prefix {
+        "info" => INFO.exact(name).is_some(),
+        "set" | "show" => settings::exists(name),
+        "unset" => settings::UNSET.exact(name).is_some(),
+        _ => false,
     }
-    if !Path::new(file).exists() {
-        // As gdb: a warning, not an error, unless a script asked for it.
-        if call.from_tty || i.batch {
-            i.session
-                .output
-                .complain(&format!("warning: {file}: No such file or directory"));
-            return Ok(());
-        }
-        fail!("{file}: No such file or directory.");
-    }
-    i.source(Path::new(file))
 }
 
 /// `maintenance print program N`
@@ -481,11 +602,5 @@ mod tests {
                 assert!(!TOP.taken.contains(name), "{name}");
             }
         }
-    }
-
-    #[test]
-    fn scripts_are_read_with_the_table() {
-        assert_eq!(NAMES.resolve("cont 3"), Some(("continue", "3")));
-        assert_eq!(NAMES.resolve("foo"), None);
     }
 }

@@ -32,6 +32,9 @@ pub enum Then {
     Continue,
     /// Stay stopped and tell the front ([`Event::Stopped`]); no record.
     Stop,
+    /// The same, also where the condition cannot be evaluated: then a record with the fault comes
+    /// before the event.
+    StopOnFault,
     /// Nothing: the program keeps what another one at the return will ask for.
     Nothing,
 }

@@ -30,6 +30,87 @@ pub(crate) fn strip_silent(body: &[Node]) -> (bool, &[Node]) {
     }
 }
 
+/// How deep calls of the user's commands are followed.
+const MAX_CALLS: usize = 32;
+
+/// A body with the user's commands replaced by what they stand for. What is too deep, too long or
+/// goes on in the middle stays a call, which the front runs.
+pub(crate) fn expand(body: &[Node], resolver: &dyn Resolver) -> Vec<Node> {
+    let mut budget = usize::from(MAX_COMMANDS);
+    expand_nodes(body, resolver, MAX_CALLS, &mut budget)
+}
+
+fn expand_nodes(
+    body: &[Node],
+    resolver: &dyn Resolver,
+    depth: usize,
+    budget: &mut usize,
+) -> Vec<Node> {
+    let mut out = Vec::new();
+    for node in body {
+        *budget = budget.saturating_sub(1);
+        match node {
+            Node::Simple(line) => {
+                let commands = match (depth, *budget) {
+                    (0, _) | (_, 0) => None,
+                    _ => resolver.expand(&line.text),
+                };
+                match commands.filter(|commands| continues_last(commands, resolver)) {
+                    Some(commands) => {
+                        out.extend(expand_nodes(&commands, resolver, depth - 1, budget));
+                    }
+                    None => out.push(node.clone()),
+                }
+            }
+            Node::If {
+                condition,
+                then,
+                otherwise,
+            } => out.push(Node::If {
+                condition: condition.clone(),
+                then: expand_nodes(then, resolver, depth, budget),
+                otherwise: expand_nodes(otherwise, resolver, depth, budget),
+            }),
+            Node::While { condition, body } => out.push(Node::While {
+                condition: condition.clone(),
+                body: expand_nodes(body, resolver, depth, budget),
+            }),
+            other => out.push(other.clone()),
+        }
+    }
+    out
+}
+
+/// Whether the commands let the program go on nowhere but at their end.
+fn continues_last(commands: &[Node], resolver: &dyn Resolver) -> bool {
+    let Some((last, before)) = commands.split_last() else {
+        return true;
+    };
+    let last = match last {
+        Node::Simple(_) => true,
+        Node::If {
+            then, otherwise, ..
+        } => continues_last(then, resolver) && continues_last(otherwise, resolver),
+        node => !continues_anywhere(node, resolver),
+    };
+    last && !before.iter().any(|node| continues_anywhere(node, resolver))
+}
+
+fn continues_anywhere(node: &Node, resolver: &dyn Resolver) -> bool {
+    let any = |nodes: &[Node]| nodes.iter().any(|node| continues_anywhere(node, resolver));
+    match node {
+        Node::Simple(line) => {
+            matches!(resolver.resolve(&line.text), Some(("continue", _)))
+                || resolver.expand(&line.text).is_some()
+        }
+        Node::If {
+            then, otherwise, ..
+        } => any(then) || any(otherwise),
+        Node::While { body, .. } => any(body),
+        _ => false,
+    }
+}
+
 /// The expressions of `$_entry` in a condition and a body, each once.
 pub(crate) fn entries(condition: Option<&Expr>, body: &[Command]) -> Vec<Expr> {
     let mut found: Vec<Expr> = Vec::new();

@@ -4,6 +4,7 @@
 //! [`evaluate`] gives a lazy [`Value`]; [`format`] turns a value into gdb's text. What an
 //! expression can reach is behind the trait [`Scope`]: a stopped thread or the record of a hit.
 
+pub(crate) mod arguments;
 pub(crate) mod body;
 pub(crate) mod braces;
 pub(crate) mod changes;

@@ -127,6 +127,13 @@ pub trait Resolver {
     /// The full name and the rest of the line without leading blanks; `None` for a word that is
     /// no command or an ambiguous one.
     fn resolve<'a>(&self, line: &'a str) -> Option<(&'static str, &'a str)>;
+
+    /// The commands that a line stands for which calls a command of the user's, its arguments put
+    /// in; `None` for every other line.
+    fn expand(&self, line: &str) -> Option<Vec<Node>> {
+        let _ = line;
+        None
+    }
 }
 
 /// The commands that the reader itself must know, by their full names (and `py`).
@@ -138,9 +145,9 @@ pub struct FullNames;
 impl Resolver for FullNames {
     fn resolve<'a>(&self, line: &'a str) -> Option<(&'static str, &'a str)> {
         const NAMES: &[&str] = &[
-            "if", "while", "commands", "define", "document", "python", "py", "guile", "trace",
-            "silent", "print", "output", "printf", "echo", "x", "set", "hexdump", "continue",
-            "inspect", "call",
+            "if", "while", "commands", "define", "document", "python", "guile", "trace", "silent",
+            "print", "output", "printf", "echo", "x", "set", "hexdump", "continue", "inspect",
+            "call",
         ];
         let (word, rest) = split_word(line);
         let name = NAMES.iter().find(|name| **name == word)?;
@@ -268,6 +275,12 @@ impl<'r> Reader<'r> {
         self.stack.len()
     }
 
+    /// What was begun is given up.
+    pub fn abandon(&mut self) {
+        self.stack.clear();
+        self.unfinished = None;
+    }
+
     /// The same with a line that goes on in the next one.
     pub fn open(&self) -> usize {
         self.stack.len() + usize::from(self.unfinished.is_some())
@@ -381,7 +394,9 @@ impl<'r> Reader<'r> {
             Some(("commands", rest)) => (Kind::Commands, rest),
             Some(("define", rest)) => (Kind::Define, rest),
             Some(("document", rest)) => (Kind::Document(Vec::new()), rest),
-            Some(("python" | "py" | "guile", "")) => (Kind::Foreign, line.text.as_str()),
+            Some(("python" | "python-interactive" | "guile" | "guile-repl", "")) => {
+                (Kind::Foreign, line.text.as_str())
+            }
             _ => return Ok(self.add(Node::Simple(line))),
         };
         if arguments.is_empty() && matches!(kind, Kind::If { .. } | Kind::While) {

@@ -11,7 +11,7 @@ pub(crate) use screen::Screen;
 
 use std::time::Duration;
 
-use crate::command::{Interpreter, NAMES, running};
+use crate::command::{Interpreter, Names, running};
 use crate::error::Error;
 use crate::lang::script::{Read, Reader};
 use crate::session::events;
@@ -53,7 +53,8 @@ const LOOK_BACKGROUND: Duration = Duration::from_millis(1);
 
 /// Reads commands and runs them until the end of the input or `quit`.
 pub(crate) fn run(interpreter: &mut Interpreter) {
-    let mut reader = Reader::new("stdin", &NAMES);
+    let names = interpreter.names.clone();
+    let mut reader = Reader::new("stdin", &names);
     while interpreter.quit.is_none() {
         interpreter.session.output.flush();
         if interpreter.session.output.is_closed() || events::must_end() {
@@ -97,7 +98,7 @@ fn step(interpreter: &mut Interpreter, reader: &mut Reader<'_>) -> Result<(), Er
         }
         Next::Interrupted => {
             if open > 0 {
-                *reader = Reader::new("stdin", &NAMES);
+                reader.abandon();
             }
             Err(Error::new("Quit"))
         }
@@ -213,15 +214,18 @@ fn again(interpreter: &mut Interpreter, line: String) -> String {
         return interpreter.again.clone().unwrap_or_default();
     }
     interpreter.terminal.remember(&line);
-    interpreter.again = repeated(&line);
+    interpreter.again = repeated(&interpreter.names, &line);
     line
 }
 
 /// What Enter does after a line: what gdb does. `x` goes on behind what it showed, `continue`
 /// forgets its count; what starts, ends, deletes or defines something is not done again.
-fn repeated(line: &str) -> Option<String> {
+fn repeated(names: &Names, line: &str) -> Option<String> {
     use crate::lang::script::Resolver;
-    let (name, _) = NAMES.resolve(line)?;
+    let Some((name, _)) = names.resolve(line) else {
+        // A command of the user's.
+        return names.find(line).is_ok().then(|| line.into());
+    };
     match name {
         "attach" | "commands" | "define" | "define-prefix" | "delete" | "detach" | "display"
         | "document" | "file" | "if" | "kill" | "quit" | "run" | "start" | "undisplay"
@@ -235,16 +239,20 @@ fn repeated(line: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::repeated;
+    use super::{Names, repeated};
 
     #[test]
     fn enter_repeats_what_gdb_repeats() {
-        assert_eq!(repeated("x/4xb $rsi").as_deref(), Some("x"));
-        assert_eq!(repeated("c 3").as_deref(), Some("continue"));
-        assert_eq!(repeated("p 1").as_deref(), Some("p 1"));
-        assert_eq!(repeated("source a.gdb").as_deref(), Some("source a.gdb"));
+        let names = Names::default();
+        assert_eq!(repeated(&names, "x/4xb $rsi").as_deref(), Some("x"));
+        assert_eq!(repeated(&names, "c 3").as_deref(), Some("continue"));
+        assert_eq!(repeated(&names, "p 1").as_deref(), Some("p 1"));
+        assert_eq!(
+            repeated(&names, "source a.gdb").as_deref(),
+            Some("source a.gdb")
+        );
         for never in ["run", "start", "d 1", "attach 1", "commands 1", "while 1"] {
-            assert_eq!(repeated(never), None, "{never}");
+            assert_eq!(repeated(&names, never), None, "{never}");
         }
     }
 }

@@ -16,6 +16,8 @@ pub enum Origin {
     Break,
     /// `trace`: never stops.
     Trace,
+    /// `dprintf`: prints and never stops.
+    Dprintf,
 }
 
 /// What happens to a probe after a hit that was presented.
@@ -55,6 +57,8 @@ pub struct Probe {
     pub origin: Origin,
     /// The location as it was typed.
     pub spec: String,
+    /// What was typed in all, as it is shown until the location is found.
+    pub typed: String,
     /// The condition as it was typed.
     pub condition: Option<String>,
     /// Only so many of its hits are looked at.
@@ -69,30 +73,32 @@ pub struct Probe {
     pub hits: u64,
     /// How many hits are still to be ignored.
     pub ignore: u64,
+    /// After how many stops it is disabled, with [`Disposition::Disable`] (`enable count`).
+    pub left: u64,
     /// Where it is; empty while nothing that it names is loaded.
     pub locations: Vec<Location>,
     /// It has or had a place.
     pub resolved: bool,
     /// Why it has none.
     pub missing: Option<String>,
+    /// The function that chooses the one that was named (STT_GNU_IFUNC), until that has happened.
+    pub chooser: Option<Location>,
 }
 
 impl Probe {
+    /// The condition came with the location, which is not found yet: both are shown as typed.
+    fn shows_condition_as_typed(&self) -> bool {
+        let typed = self.origin == Origin::Break && self.typed != self.spec;
+        !self.resolved && self.locations.is_empty() && typed
+    }
+
     /// `Breakpoint`, or `Temporary breakpoint`.
     pub fn noun(&self) -> &'static str {
         match (self.origin, self.disposition) {
             (Origin::Trace, _) => "Trace",
+            (Origin::Dprintf, _) => "Dprintf",
             (Origin::Break, Disposition::Delete) => "Temporary breakpoint",
             (Origin::Break, _) => "Breakpoint",
-        }
-    }
-
-    /// What a probe without a place is shown with: until its location was found for the first time
-    /// nobody has looked where it ends and the condition begins.
-    fn waits_for(&self) -> String {
-        match &self.condition {
-            Some(condition) if !self.resolved => format!("{} if {condition}", self.spec),
-            _ => self.spec.clone(),
         }
     }
 
@@ -100,8 +106,12 @@ impl Probe {
     pub fn mention(&self) -> String {
         let noun = self.noun();
         let number = self.number;
+        if let Some(chooser) = &self.chooser {
+            let address = chooser.address;
+            return format!("{noun} {number} at gnu-indirect-function resolver at {address:#x}");
+        }
         match self.locations.as_slice() {
-            [] => format!("{noun} {number} ({}) pending.", self.waits_for()),
+            [] => format!("{noun} {number} ({}) pending.", self.typed),
             [only] => format!("{noun} {number} at {:#x}", only.address),
             [first, ..] => format!(
                 "{noun} {number} at {:#x} ({} locations)",
@@ -226,8 +236,8 @@ impl Probes {
         ))
     }
 
-    /// What `info breakpoints` prints; `chosen` empty means all.
-    pub fn table(&self, chosen: &[u32]) -> String {
+    /// What `info breakpoints` prints; `chosen` empty means all, `typed` is how they were chosen.
+    pub fn table(&self, chosen: &[u32], typed: &str) -> String {
         let shown: Vec<&Probe> = self
             .iter()
             .filter(|p| chosen.is_empty() || chosen.contains(&p.number))
@@ -235,52 +245,66 @@ impl Probes {
         if shown.is_empty() {
             return match chosen {
                 [] => "No breakpoints or watchpoints.\n".into(),
-                [one] => format!("No breakpoint or watchpoint matching '{one}'.\n"),
-                many => {
-                    let list: Vec<String> = many.iter().map(u32::to_string).collect();
-                    format!(
-                        "No breakpoint or watchpoint matching '{}'.\n",
-                        list.join(" ")
-                    )
-                }
+                _ => format!("No breakpoint or watchpoint matching '{typed}'.\n"),
             };
         }
         // Without any address the column is narrow.
-        let width = match shown.iter().all(|probe| probe.locations.is_empty()) {
+        let never = |probe: &&Probe| probe.locations.is_empty() && !probe.resolved;
+        let width = match shown.iter().all(never) {
             true => 10,
             false => 18,
         };
+        let kind = match shown.iter().any(|probe| probe.chooser.is_some()) {
+            true => CHOOSER.len(),
+            false => 14,
+        };
         let mut out = format!(
-            "Num     Type           Disp Enb {:<width$} What\n",
-            "Address"
+            "Num     {:<kind$} Disp Enb {:<width$} What\n",
+            "Type", "Address"
         );
         for probe in shown {
-            rows(probe, width, &mut out);
+            rows(probe, (kind, width), &mut out);
         }
         out
     }
 }
 
-fn rows(probe: &Probe, width: usize, out: &mut String) {
+/// The type of a breakpoint at a function that is not chosen yet.
+const CHOOSER: &str = "STT_GNU_IFUNC resolver";
+
+/// The rows of a probe; `widths` are those of the type and of the address.
+fn rows(probe: &Probe, widths: (usize, usize), out: &mut String) {
+    let (type_width, width) = widths;
+    let locations = match &probe.chooser {
+        Some(chooser) => std::slice::from_ref(chooser),
+        None => probe.locations.as_slice(),
+    };
     let kind = match probe.origin {
+        _ if probe.chooser.is_some() => CHOOSER,
         Origin::Break => "breakpoint",
         Origin::Trace => "trace",
+        Origin::Dprintf => "dprintf",
     };
     let disposition = match probe.disposition {
         Disposition::Keep => "keep",
         Disposition::Delete => "del",
         Disposition::Disable => "dis",
     };
-    let only_off = matches!(probe.locations.as_slice(), [only] if !only.enabled);
+    let only_off = matches!(locations, [only] if !only.enabled);
     let enabled = if probe.enabled && !only_off { 'y' } else { 'n' };
     let _ = write!(
         out,
-        "{:<7} {kind:<14} {disposition:<4} {enabled}   ",
+        "{:<7} {kind:<type_width$} {disposition:<4} {enabled}   ",
         probe.number
     );
-    match probe.locations.as_slice() {
+    match locations {
         [] => {
-            let _ = writeln!(out, "{:<width$} {}", "<PENDING>", probe.waits_for());
+            let what = if probe.resolved {
+                &probe.spec
+            } else {
+                &probe.typed
+            };
+            let _ = writeln!(out, "{:<width$} {what}", "<PENDING>");
         }
         [only] => place(only, out),
         _ => {
@@ -288,7 +312,7 @@ fn rows(probe: &Probe, width: usize, out: &mut String) {
         }
     }
     if let Some(condition) = &probe.condition
-        && (probe.resolved || !probe.locations.is_empty())
+        && !probe.shows_condition_as_typed()
     {
         let _ = writeln!(out, "\tstop only if {condition}");
     }
@@ -300,17 +324,28 @@ fn rows(probe: &Probe, width: usize, out: &mut String) {
         let _ = writeln!(out, "\tbreakpoint already hit {} time{s}", probe.hits);
     }
     if probe.ignore > 0 {
-        let s = if probe.ignore == 1 { "" } else { "s" };
-        let _ = writeln!(out, "\tignore next {} hit{s}", probe.ignore);
+        let _ = writeln!(out, "\tignore next {} hits", probe.ignore);
     }
-    if let Some(body) = &probe.body {
+    // gdb counts the last one with the disposition alone.
+    if probe.left > 1 {
+        let _ = writeln!(out, "\tdisable after next {} hits", probe.left);
+    }
+    // What a dprintf prints stands behind its location until that is found.
+    let pending = !probe.resolved && probe.locations.is_empty();
+    if let Some(body) = &probe.body
+        && !(pending && probe.origin == Origin::Dprintf)
+    {
         lines(body, 8, out);
     }
-    if probe.locations.len() > 1 {
-        for (index, location) in probe.locations.iter().enumerate() {
+    if locations.len() > 1 {
+        for (index, location) in locations.iter().enumerate() {
             let number = format!("{}.{}", probe.number, index + 1);
-            let enabled = if location.enabled { 'y' } else { 'n' };
-            let _ = write!(out, "{number:<7} {:<14} {:<4} {enabled}   ", "", "");
+            let enabled = match (location.enabled, probe.enabled) {
+                (false, _) => "n ",
+                (true, true) => "y ",
+                (true, false) => "y-",
+            };
+            let _ = write!(out, "{number:<7} {:<type_width$} {:<4} {enabled}  ", "", "");
             place(location, out);
         }
     }
@@ -381,7 +416,7 @@ pub fn lines(body: &[Node], indent: usize, out: &mut String) {
     }
 }
 
-/// What a list like `1 3-5 2.1` names.
+/// What a word like `3`, `3-5` or `2.1` names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Choice {
     /// A whole probe.
@@ -390,38 +425,99 @@ pub enum Choice {
     Location(u32, u32),
 }
 
-/// Reads such a list; `variable` gives the value of a convenience variable.
-pub fn choices(text: &str, variable: &dyn Fn(&str) -> Option<u64>) -> Result<Vec<Choice>, Error> {
+/// Reads one word of a list as `enable` and `disable` do; `variable` gives the value of a
+/// convenience variable, 0 if it has none.
+pub fn choices(word: &str, variable: &mut dyn FnMut(&str) -> u64) -> Result<Vec<Choice>, Error> {
+    if let Some((first, locations)) = word.split_once('.') {
+        let Some(probe) = plain(first, variable) else {
+            fail!("Bad breakpoint number '{word}'");
+        };
+        return locations_of(probe, locations, variable);
+    }
+    if word.starts_with('-') {
+        fail!("Negative breakpoint number '{word}'");
+    }
+    let Some((first, last)) = word.split_once('-') else {
+        return match plain(word, variable) {
+            Some(number) => Ok(vec![Choice::Probe(number)]),
+            None => fail!("Bad breakpoint number '{word}'"),
+        };
+    };
+    if last.is_empty() {
+        fail!("Bad breakpoint number at or near: '{word}'");
+    }
+    let Some(from) = plain(first, variable) else {
+        fail!("Bad breakpoint number '{first}'");
+    };
+    let Some(to) = plain(last, variable) else {
+        fail!("Bad breakpoint number '{last}'");
+    };
+    if to < from {
+        fail!("Inverted breakpoint range at '{word}'");
+    }
+    Ok(range(from, to).map(Choice::Probe).collect())
+}
+
+fn locations_of(
+    probe: u32,
+    text: &str,
+    variable: &mut dyn FnMut(&str) -> u64,
+) -> Result<Vec<Choice>, Error> {
+    let mut one = |text: &str| match plain(text, variable) {
+        Some(number) => Ok(number),
+        None => fail!("Bad breakpoint location number '{text}'"),
+    };
+    let Some((first, last)) = text.split_once('-') else {
+        return Ok(vec![Choice::Location(probe, one(text)?)]);
+    };
+    if last.is_empty() {
+        fail!("Bad breakpoint location number at or near: '{text}'");
+    }
+    let (from, to) = (one(first)?, one(last)?);
+    if to < from {
+        fail!("Inverted breakpoint location range at '{text}'");
+    }
+    let list = range(from, to).map(|location| Choice::Location(probe, location));
+    Ok(list.collect())
+}
+
+/// A range names at most what can exist.
+fn range(from: u32, to: u32) -> std::ops::RangeInclusive<u32> {
+    from..=to.min(from.saturating_add(crate::record::shared::PROBES as u32))
+}
+
+/// A number that is not 0.
+fn plain(word: &str, variable: &mut dyn FnMut(&str) -> u64) -> Option<u32> {
+    let number = match word.strip_prefix('$') {
+        Some(name) => u32::try_from(variable(name)).ok()?,
+        None => word.parse().ok()?,
+    };
+    (number > 0).then_some(number)
+}
+
+/// The numbers of a list as `delete` and most others read it: up to the first word that cannot be
+/// one. `None` stands for a word that is none.
+pub fn numbers(
+    text: &str,
+    variable: &mut dyn FnMut(&str) -> u64,
+) -> Result<Vec<Option<u32>>, Error> {
     let mut list = Vec::new();
     for word in text.split_ascii_whitespace() {
-        if let Some(name) = word.strip_prefix('$') {
-            match variable(name) {
-                Some(number) => list.push(Choice::Probe(number as u32)),
-                None => fail!("Convenience variable must have integer value."),
+        match word.bytes().next() {
+            Some(b'-') => fail!("negative value"),
+            Some(b'$' | b'0'..=b'9') => {}
+            _ => break,
+        }
+        match word.split_once('-') {
+            None => list.push(plain(word, variable)),
+            Some((first, last)) => {
+                let to = plain(last, variable).unwrap_or(0);
+                match plain(first, variable) {
+                    None => list.push(None),
+                    Some(from) if to < from => fail!("inverted range"),
+                    Some(from) => list.extend(range(from, to).map(Some)),
+                }
             }
-        } else if let Some((first, second)) = word.split_once('.') {
-            let (Ok(probe), Ok(location)) = (first.parse(), second.parse()) else {
-                fail!("Bad breakpoint location number '{second}'");
-            };
-            list.push(Choice::Location(probe, location));
-        } else if let Some((first, last)) = word.split_once('-') {
-            if first.is_empty() {
-                fail!("negative value");
-            }
-            let (Ok(from), Ok(to)) = (first.parse::<u32>(), last.parse::<u32>()) else {
-                fail!("Bad breakpoint number '{word}'");
-            };
-            if to < from {
-                fail!("Inverted breakpoint range at '{word}'");
-            }
-            // A range names at most what can exist.
-            let end = to.min(from.saturating_add(crate::record::shared::PROBES as u32));
-            list.extend((from..=end).map(Choice::Probe));
-        } else {
-            let Ok(number) = word.parse() else {
-                fail!("Bad breakpoint number '{word}'");
-            };
-            list.push(Choice::Probe(number));
         }
     }
     Ok(list)
@@ -438,6 +534,7 @@ mod tests {
             place,
             origin: Origin::Break,
             spec: "f".into(),
+            typed: "f".into(),
             condition: None,
             sample: None,
             body: None,
@@ -445,6 +542,7 @@ mod tests {
             enabled: true,
             hits: 0,
             ignore: 0,
+            left: 0,
             locations: at
                 .iter()
                 .map(|(address, symbol)| Location {
@@ -457,6 +555,7 @@ mod tests {
                 .collect(),
             resolved: true,
             missing: None,
+            chooser: None,
         }
     }
 
@@ -500,14 +599,14 @@ Num     Type           Disp Enb Address            What
         end
 2       breakpoint     del  n   <MULTIPLE>         
 \tbreakpoint already hit 2 times
-\tignore next 1 hit
-2.1                         y   0x0000000000001139 <n::ov(int)>
-2.2                         y   0x000000000000113d <n::ov(char*)>
+\tignore next 1 hits
+2.1                         y-  0x0000000000001139 <n::ov(int)>
+2.2                         y-  0x000000000000113d <n::ov(char*)>
 3       breakpoint     keep y   <PENDING>          f
 ";
-        assert_eq!(probes.table(&[]), expected);
+        assert_eq!(probes.table(&[], ""), expected);
         assert_eq!(
-            probes.table(&[99]),
+            probes.table(&[99], "99"),
             "No breakpoint or watchpoint matching '99'.\n"
         );
     }
@@ -529,20 +628,37 @@ Num     Type           Disp Enb Address            What
     }
 
     #[test]
-    fn lists_of_numbers() {
-        let none = |_: &str| None;
-        let list = |text| choices(text, &none).map_err(|e| e.message);
+    fn words_that_enable_and_disable_take() {
+        let list = |text| choices(text, &mut |_| 0).map_err(|e| e.message);
         use Choice::{Location, Probe};
-        assert_eq!(
-            list("1 3-4 2.1"),
-            Ok(vec![Probe(1), Probe(3), Probe(4), Location(2, 1)])
-        );
-        assert_eq!(list("x"), Err("Bad breakpoint number 'x'".into()));
-        assert_eq!(list("-1"), Err("negative value".into()));
-        assert_eq!(
-            list("2-1"),
-            Err("Inverted breakpoint range at '2-1'".into())
-        );
+        assert_eq!(list("3-4"), Ok(vec![Probe(3), Probe(4)]));
+        assert_eq!(list("2.1"), Ok(vec![Location(2, 1)]));
+        assert_eq!(list("2.1-2"), Ok(vec![Location(2, 1), Location(2, 2)]));
+        for (text, message) in [
+            ("x", "Bad breakpoint number 'x'"),
+            ("0", "Bad breakpoint number '0'"),
+            ("$x", "Bad breakpoint number '$x'"),
+            ("-1", "Negative breakpoint number '-1'"),
+            ("2-1", "Inverted breakpoint range at '2-1'"),
+            ("1-", "Bad breakpoint number at or near: '1-'"),
+            ("1.x", "Bad breakpoint location number 'x'"),
+            ("1.3-2", "Inverted breakpoint location range at '3-2'"),
+        ] {
+            assert_eq!(list(text), Err(message.into()), "{text}");
+        }
         assert!(list("1-4294967295").unwrap().len() < 10_000);
+    }
+
+    #[test]
+    fn lists_that_delete_takes() {
+        let list = |text| numbers(text, &mut |_| 7).map_err(|e| e.message);
+        assert_eq!(
+            list("1 3-4 $x"),
+            Ok(vec![Some(1), Some(3), Some(4), Some(7)])
+        );
+        assert_eq!(list("1 x 2"), Ok(vec![Some(1)]));
+        assert_eq!(list("0 1x"), Ok(vec![None, None]));
+        assert_eq!(list("-1"), Err("negative value".into()));
+        assert_eq!(list("2-x"), Err("inverted range".into()));
     }
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::breakpoint::{Disposition, Origin, Probe};
 use super::sites::{INTERNAL, is_gone};
 use super::view::Names;
-use super::{Session, engine_error, process, signals};
+use super::{Announced, Session, engine_error, process, signals};
 use crate::arch::Registers;
 use crate::engine::client::Happening;
 use crate::engine::protocol::{Event, Reason, TargetId, Tid};
@@ -352,15 +352,16 @@ impl Session {
         let asks = hit.iter().all(|n| {
             self.probes
                 .get(*n)
-                .is_some_and(|probe| super::plan::continues(probe, self.names))
+                .is_some_and(|probe| super::plan::continues(probe, &*self.names))
         }) || self.show.never_stops();
         if !asks {
             self.stand(index)?;
             self.announce_threads(index);
         }
         self.targets[index].selected = stop.tid;
-        if self.is_break(first) && !self.show.never_stops() {
-            self.banner(index, stop.tid, first, &hit);
+        let shown = hit.iter().copied().find(|number| self.is_break(*number));
+        if let Some(number) = shown.filter(|_| !self.show.never_stops()) {
+            self.banner(index, stop.tid, number, &hit);
         }
         let bodies = self.take_bodies(&hit);
         Ok(Some(if asks {
@@ -388,7 +389,7 @@ impl Session {
         let Some((_, site)) = self.targets[index].sites.iter().find(|(_, s)| s.id == site) else {
             return Vec::new();
         };
-        let mut candidates: Vec<(u32, bool)> = Vec::new();
+        let mut candidates: Vec<(u32, bool, bool)> = Vec::new();
         // The front's own probe comes before all others.
         let mut seen = first == INTERNAL;
         for (number, plan) in &site.probes {
@@ -398,14 +399,16 @@ impl Session {
             seen |= probe.place == first;
             if seen && plan.stops() {
                 // The keeper decided about the first; of the others it tells nothing.
-                let decided = probe.place == first && plan.condition_compiled;
-                candidates.push((*number, decided));
+                let first = probe.place == first;
+                candidates.push((*number, first, plan.condition_compiled));
             }
         }
         candidates
             .into_iter()
-            .filter(|(number, decided)| *decided || self.condition_holds(*number, stop.tid))
-            .map(|(number, _)| number)
+            .filter(|(number, first, compiled)| {
+                *first && *compiled || self.condition_holds(*number, stop.tid, *compiled)
+            })
+            .map(|(number, ..)| number)
             .collect()
     }
 
@@ -423,7 +426,8 @@ impl Session {
     }
 
     /// Evaluates a condition on a stopped thread; one that fails counts as true, as in gdb.
-    fn condition_holds(&mut self, number: u32, tid: Tid) -> bool {
+    /// `counted`: the keeper looked at it too, counted the hit and told of a failure.
+    fn condition_holds(&mut self, number: u32, tid: Tid, counted: bool) -> bool {
         let place = self.place_where(tid, number);
         let own = self.probes.get(number).and_then(|p| p.condition.as_deref());
         let Some(condition) = place.condition(own) else {
@@ -435,8 +439,8 @@ impl Session {
                 lang::evaluate(&expr, view)?.is_true(view)
             })
         });
-        if let (Ok(false), Some(keeper), Some(probe)) =
-            (&holds, &self.keeper, self.probes.get(number))
+        if let (false, Ok(false), Some(keeper), Some(probe)) =
+            (counted, &holds, &self.keeper, self.probes.get(number))
         {
             // The keeper counted a pass whose condition it could not look at.
             keeper
@@ -446,9 +450,10 @@ impl Session {
                 .fetch_sub(1, Ordering::Relaxed);
         }
         holds.unwrap_or_else(|error| {
-            self.output.complain(&format!(
-                "Error in testing condition for breakpoint {number}:\n{error}"
-            ));
+            if !counted {
+                let text = format!("Error in testing breakpoint condition:\n{error}");
+                self.output.complain(&text);
+            }
             true
         })
     }
@@ -548,16 +553,15 @@ impl Session {
         let silent = hit
             .iter()
             .any(|n| self.probes.get(*n).is_some_and(super::plan::is_silent));
-        if silent {
-            return;
+        let mut text = String::new();
+        if !silent
+            && let Some(registers) = self.registers(tid)
+            && let Some(probe) = self.probes.get(first)
+        {
+            text = self.hit_text(index, tid, probe, &registers);
         }
-        let Some(registers) = self.registers(tid) else {
-            return;
-        };
-        if let Some(probe) = self.probes.get(first).cloned() {
-            let text = self.hit_text(index, tid, &probe, &registers);
-            self.tell(&text);
-        }
+        let shown = !silent;
+        self.announced = Some(Announced { text, shown });
     }
 
     /// `\nThread 2 "t" hit Breakpoint 1, 0x… in f ()\n`
@@ -620,7 +624,7 @@ impl Session {
             signals::describe(number),
             self.frame(index, &registers)
         );
-        self.tell(&text);
+        self.announced = Some(Announced { text, shown: true });
     }
 
     /// `0x… in f () from LIB`, what gdb shows for a frame without debug info.
@@ -689,9 +693,10 @@ impl Session {
                 Disposition::Delete => {
                     self.delete(*number);
                 }
+                Disposition::Disable if probe.left > 1 => probe.left -= 1,
                 Disposition::Disable => {
                     probe.enabled = false;
-                    probe.disposition = Disposition::Keep;
+                    probe.left = 0;
                     self.stale = true;
                 }
                 Disposition::Keep => {}

@@ -45,16 +45,17 @@ impl Session {
 
     fn launch_request(&self, program: &Path) -> Launch {
         let path = program.as_os_str();
-        let environment = std::env::vars_os()
-            .filter(|(name, _)| name != "LINES" && name != "COLUMNS")
-            .chain(self.sizes())
+        let environment = self
+            .environment()
+            .into_iter()
             .map(|(mut name, value)| {
                 name.push("=");
                 name.push(value);
                 name.into_vec()
             })
             .collect();
-        let plain = settings::plain_words(&self.settings.arguments);
+        let directory = self.launch_directory();
+        let plain = settings::plain_words(&self.settings.arguments).filter(|_| directory.is_none());
         let shell = plain.is_none();
         let (file, arguments) = match plain {
             Some(words) => {
@@ -63,8 +64,13 @@ impl Session {
                 (path.as_bytes().to_vec(), arguments)
             }
             None => {
-                let quoted = settings::quote([&*program.to_string_lossy()]);
-                let line = format!("exec {quoted} {}", self.settings.arguments);
+                let path = std::path::absolute(program).unwrap_or_else(|_| program.into());
+                let quoted = settings::quote([&*path.to_string_lossy()]);
+                let to = directory.map(|directory| settings::quote([&*directory]));
+                let to = to
+                    .map(|directory| format!("cd {directory} && "))
+                    .unwrap_or_default();
+                let line = format!("{to}exec {quoted} {}", self.settings.arguments);
                 let arguments = ["/bin/sh", "-c", &line].map(|s| s.as_bytes().to_vec());
                 (b"/bin/sh".to_vec(), arguments.to_vec())
             }
@@ -78,6 +84,34 @@ impl Session {
             stdout_to_stderr: self.stdout_to_stderr,
             signals: self.policy(),
         }
+    }
+
+    /// Where a launched program begins, if that is not where the keeper is.
+    fn launch_directory(&self) -> Option<String> {
+        if let Some(directory) = &self.settings.cwd {
+            return Some(directory.clone());
+        }
+        let here = std::env::current_dir()
+            .ok()
+            .filter(|_| self.settings.moved)?;
+        Some(here.to_string_lossy().into_owned())
+    }
+
+    /// The environment of a launched program.
+    pub fn environment(&self) -> Vec<(OsString, OsString)> {
+        let changed = &self.settings.environment;
+        let unchanged = |(name, _): &(OsString, OsString)| {
+            name.to_str().is_none_or(|name| !changed.contains_key(name))
+        };
+        let set = changed
+            .iter()
+            .filter_map(|(name, value)| Some((name.into(), value.as_ref()?.into())));
+        std::env::vars_os()
+            .filter(|(name, _)| name != "LINES" && name != "COLUMNS")
+            .chain(self.sizes())
+            .filter(unchanged)
+            .chain(set)
+            .collect()
     }
 
     /// gdb sets these for the program that it launches.

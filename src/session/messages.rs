@@ -55,6 +55,7 @@ impl Session {
             site: None,
             comm: None,
             read_only: self.read_only,
+            warnings: RefCell::default(),
             reading: None,
         };
         known(&mut view, place, shown)

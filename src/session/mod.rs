@@ -29,6 +29,7 @@ pub(crate) mod view;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use crate::engine::client::{EngineError, Keeper};
@@ -82,12 +83,21 @@ pub struct Target {
     next_site: u32,
 }
 
+/// What is said of a stop; what a user wants to happen at each stop comes before and behind it.
+#[derive(Debug)]
+pub struct Announced {
+    /// The text, nothing for a silent breakpoint.
+    pub text: String,
+    /// Whether the stop is shown at all.
+    pub shown: bool,
+}
+
 /// See the module.
 pub struct Session {
     /// Where text goes.
     pub output: Output,
     /// The commands by their names and abbreviations.
-    names: &'static dyn Resolver,
+    names: Rc<dyn Resolver>,
     /// What the user asked for.
     pub probes: Probes,
     /// The named probes that are known.
@@ -124,6 +134,12 @@ pub struct Session {
     pub examine: ExamineState,
     /// How many hits are still to be shown (`--count`).
     pub limit: Option<u64>,
+    /// The user has commands that run at each stop (`define hook-stop`).
+    pub stop_hook: bool,
+    /// Expressions are displayed at each stop.
+    pub displays: bool,
+    /// The text of the stop that is to be presented.
+    pub announced: Option<Announced>,
     /// What the last arming did.
     pub arming: arming::Arming,
     keeper: Option<Keeper>,
@@ -137,7 +153,7 @@ const FLUSH: Duration = Duration::from_millis(50);
 impl Session {
     /// With nothing loaded.
     /// A session without a process; `names` tells what the words of a body stand for.
-    pub fn new(output: Output, names: &'static dyn Resolver) -> Session {
+    pub fn new(output: Output, names: Rc<dyn Resolver>) -> Session {
         Session {
             output,
             names,
@@ -161,6 +177,9 @@ impl Session {
             stale: false,
             examine: ExamineState::default(),
             limit: None,
+            stop_hook: false,
+            displays: false,
+            announced: None,
             keeper: None,
         }
     }
@@ -311,9 +330,13 @@ impl Session {
             site,
             comm: None,
             read_only: self.read_only,
+            warnings: RefCell::default(),
             reading,
         };
         let result = f(&mut view, &mut self.output, &mut self.examine);
+        for text in view.warnings.take() {
+            self.output.complain(&format!("warning: {text}"));
+        }
         let after = view.registers;
         if after != registers.as_deref().copied()
             && let (Some(tid), Some(after)) = (tid, after)

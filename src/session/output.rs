@@ -3,6 +3,7 @@
 //! A closed pipe is no error of the program that is looked at: it is remembered, nothing more is
 //! written, and the front ends as if the user had asked for it.
 
+use std::fs::File;
 use std::io::{self, Write};
 
 use crate::repl::Screen;
@@ -17,6 +18,35 @@ pub struct Output {
     /// A line is being typed: text goes above it, by whole lines.
     screen: Option<Screen>,
     partial: Vec<u8>,
+    log: Option<Log>,
+}
+
+/// A file that gets what is printed (`set logging`).
+pub struct Log {
+    file: File,
+    /// Nothing is printed any more.
+    only: bool,
+}
+
+impl Log {
+    /// Opens it; `only`: what is printed goes nowhere else.
+    pub fn open(path: &str, overwrite: bool, only: bool) -> io::Result<Log> {
+        let mut options = File::options();
+        options.create(true).write(true);
+        if overwrite {
+            options.truncate(true);
+        } else {
+            options.append(true);
+        }
+        let file = options.open(path)?;
+        Ok(Log { file, only })
+    }
+
+    /// Gives whether the bytes go nowhere else. A log that cannot be written is no reason to stop.
+    fn take(&mut self, bytes: &[u8]) -> bool {
+        let _ = self.file.write_all(bytes);
+        self.only
+    }
 }
 
 impl Output {
@@ -27,6 +57,7 @@ impl Output {
             err: Box::new(io::stderr()),
             closed: false,
             kept: None,
+            log: None,
             screen: None,
             partial: Vec::new(),
         }
@@ -49,11 +80,21 @@ impl Output {
     pub fn print_bytes(&mut self, bytes: &[u8]) {
         if let Some(kept) = &mut self.kept {
             kept.extend_from_slice(bytes);
-        } else if self.screen.is_some() {
+            return;
+        }
+        if self.log.as_mut().is_some_and(|log| log.take(bytes)) {
+            return;
+        }
+        if self.screen.is_some() {
             self.partial.extend_from_slice(bytes);
         } else if !self.closed && self.out.write_all(bytes).is_err() {
             self.closed = true;
         }
+    }
+
+    /// From here on what is printed goes to this file too.
+    pub fn set_log(&mut self, log: Option<Log>) {
+        self.log = log;
     }
 
     /// From here on what is printed is kept, for [`Output::kept`].
@@ -98,12 +139,17 @@ impl Output {
     /// Writes a line to standard error, behind everything that was printed before.
     pub fn complain(&mut self, text: &str) {
         self.flush();
+        let line = format!("{text}\n");
+        let log = self.log.as_mut();
+        if log.is_some_and(|log| log.take(line.as_bytes())) {
+            return;
+        }
         if let Some(screen) = &self.screen {
-            screen.show(format!("{text}\n"));
+            screen.show(line);
             return;
         }
         // Nobody is left to be told.
-        let _ = writeln!(self.err, "{text}");
+        let _ = self.err.write_all(line.as_bytes());
     }
 
     /// Whether the reader of standard output has gone.

@@ -55,7 +55,7 @@ pub struct Returns {
 impl Plan {
     /// Whether its hits stop the thread.
     pub fn stops(&self) -> bool {
-        self.then == Then::Stop
+        matches!(self.then, Then::Stop | Then::StopOnFault)
     }
 }
 
@@ -69,13 +69,13 @@ fn command(node: &Node, names: &dyn Resolver) -> Option<&'static str> {
 
 /// Whether a probe's body ends in `continue`: its hits need nobody. Commands behind it never run.
 pub fn continues(probe: &Probe, names: &dyn Resolver) -> bool {
-    if probe.origin == Origin::Trace {
+    if probe.origin != Origin::Break {
         return true;
     }
-    probe
-        .body
-        .as_ref()
-        .is_some_and(|body| body.iter().any(|node| always_continues(node, names)))
+    probe.body.as_ref().is_some_and(|body| {
+        let body = body::expand(body, names);
+        body.iter().any(|node| always_continues(node, names))
+    })
 }
 
 fn always_continues(node: &Node, names: &dyn Resolver) -> bool {
@@ -157,7 +157,8 @@ fn parse(probe: &Probe, names: &dyn Resolver, view: &View<'_>, place: named::Pla
     };
     let nodes = probe.body.as_deref().unwrap_or_default();
     let (_, nodes) = body::strip_silent(nodes);
-    let body = body::parse_body(nodes, names, view).map_err(|e| e.to_string());
+    let nodes = body::expand(nodes, names);
+    let body = body::parse_body(&nodes, names, view).map_err(|e| e.to_string());
     Parsed {
         condition,
         body,
@@ -176,6 +177,20 @@ struct Place<'a> {
     strict: bool,
     sample: Option<Rate>,
     always_continues: bool,
+    /// Why every hit goes through the front.
+    attended: Option<&'static str>,
+    /// A condition that cannot be evaluated counts as true.
+    doubt_stops: bool,
+}
+
+impl Place<'_> {
+    /// What follows a hit that the front is told of.
+    fn stopping(&self) -> Then {
+        match self.doubt_stops {
+            true => Then::StopOnFault,
+            false => Then::Stop,
+        }
+    }
 }
 
 fn make(place: &Place<'_>, parsed: Parsed, view: &View<'_>, sharing: &mut Sharing<'_>) -> Plan {
@@ -264,6 +279,7 @@ fn make_at(
     if parsed.continues {
         let compiled = match &parsed.body {
             Ok(_) if place.strict => Err("compat is strict".into()),
+            Ok(_) if place.attended.is_some() => Err(place.attended.unwrap_or_default().into()),
             Err(error) => Err(error.clone()),
             Ok(_) => parsed.shown.clone().and_then(|shown| {
                 let source = source(&whole, place.always_continues);
@@ -294,6 +310,7 @@ fn make_at(
         Ok(program) => Plan {
             program,
             condition_compiled: true,
+            then: place.stopping(),
             ..stopping(parsed, asks)
         },
         Err(why) => {
@@ -338,6 +355,21 @@ impl Parsed {
 }
 
 impl Session {
+    /// What a user wants to happen at each stop, if the front has to do it at this probe's.
+    fn attended(&self, probe: &Probe) -> Option<&'static str> {
+        if probe.origin != Origin::Break || self.show.never_stops() {
+            None
+        } else if self.stop_hook {
+            Some("`hook-stop' runs at each stop")
+        } else if self.displays && !is_silent(probe) {
+            Some("`display' shows values at each stop")
+        } else if probe.left > 1 {
+            Some("`enable count' counts its stops")
+        } else {
+            None
+        }
+    }
+
     /// Decides how a probe runs at an address of a target.
     pub fn plan(&mut self, index: usize, probe: &Probe, location: &Location) -> Plan {
         let mut variables = self.variables.clone();
@@ -374,15 +406,17 @@ impl Session {
             out: location.out.as_ref(),
             strict: self.settings.strict,
             sample: probe.sample,
-            always_continues: probe.origin == Origin::Trace,
+            always_continues: probe.origin != Origin::Break,
+            attended: self.attended(probe),
+            doubt_stops: probe.origin == Origin::Break && !self.show.never_stops(),
         };
-        let names = self.names;
+        let names = self.names.clone();
         let named_by = Session::named_by(probe, location.address);
         let site = Some((named_by, probe.spec.clone()));
         let known = named::Place::of(location);
         let mut decide = |view: &mut View<'_>| {
             view.site = site.clone();
-            let parsed = parse(probe, names, view, known.clone());
+            let parsed = parse(probe, &*names, view, known.clone());
             let keeper = view.keeper.as_ref().map(RefCell::borrow);
             let own = keeper.as_ref().map(|keeper| keeper.counters());
             let Some(counters) = own.or(counters) else {
@@ -440,6 +474,7 @@ impl Session {
         out.push_str(match plan.then {
             Then::Continue | Then::Nothing => "then the program goes on\n",
             Then::Stop => "then the thread stops\n",
+            Then::StopOnFault => "then the thread stops, also if the condition fails\n",
         });
         if let Some(why) = &plan.asks {
             out.push_str(&format!("The front runs the body: {why}\n"));

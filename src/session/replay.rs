@@ -45,7 +45,7 @@ impl Session {
             return;
         };
         let (number, origin) = (probe.number, probe.origin);
-        let temporary = probe.disposition == Disposition::Delete;
+        let disposition = probe.disposition;
         let silent = super::plan::is_silent(probe);
         if !header.hit {
             self.condition_failed(index, number, record);
@@ -88,8 +88,17 @@ impl Session {
             known.tell(bodiless, &mut hit);
             self.print_hit(&hit);
         }
-        if temporary {
-            self.delete(number);
+        match disposition {
+            Disposition::Keep => {}
+            Disposition::Delete => {
+                self.delete(number);
+            }
+            Disposition::Disable => {
+                if let Some(probe) = self.probes.get_mut(number) {
+                    probe.enabled = false;
+                }
+                self.stale = true;
+            }
         }
     }
 
@@ -104,10 +113,11 @@ impl Session {
     /// The record of a hit that the front was asked about, made before its body runs: the
     /// registers are those of the thread. `None` where no line is shown.
     pub fn asked_record(&mut self, tid: Tid, number: u32) -> Option<(Record, Known)> {
-        if self.show == Show::Gdb && self.is_break(number) {
+        let probe = self.probes.get(number)?;
+        if self.show == Show::Gdb && probe.origin != Origin::Trace {
             return None;
         }
-        let place = self.probes.get(number)?.place;
+        let place = probe.place;
         let registers = self.registers(tid)?;
         let header = Header {
             mono_ns: clock::monotonic_ns(),
@@ -171,8 +181,8 @@ impl Session {
         };
         let message = fault_text(fault);
         match self.show {
-            Show::Gdb => self.output.print(&format!(
-                "Error in testing condition for breakpoint {number}:\n{message}\n"
+            Show::Gdb => self.output.complain(&format!(
+                "Error in testing breakpoint condition:\n{message}"
             )),
             Show::Records => {
                 let fault = HitFault {
@@ -255,6 +265,7 @@ impl Session {
             site,
             comm: Some(comm),
             read_only: self.read_only,
+            warnings: RefCell::default(),
             reading: None,
         };
         let mut context = Context {

@@ -1,5 +1,7 @@
 //! What `set` and `show` know.
 
+use std::collections::BTreeMap;
+
 /// The settings that gdb scripts change.
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -19,6 +21,18 @@ pub struct Settings {
     pub pending: Option<bool>,
     /// `compat strict`: an unreadable address ends the script, as in gdb.
     pub strict: bool,
+    /// How many of the user's commands may run inside of each other.
+    pub max_user_call_depth: Option<u32>,
+    /// Each command of a script is shown when it runs.
+    pub trace_commands: bool,
+    /// Changes of a launched program's environment; `None` takes a variable out.
+    pub environment: BTreeMap<String, Option<String>>,
+    /// The working directory of a launched program, if it is not the front's.
+    pub cwd: Option<String>,
+    /// The front's own working directory was changed.
+    pub moved: bool,
+    /// What was set of the settings that are only remembered.
+    pub known: BTreeMap<&'static str, String>,
 }
 
 impl Default for Settings {
@@ -32,6 +46,12 @@ impl Default for Settings {
             width: None,
             pending: None,
             strict: false,
+            max_user_call_depth: Some(1024),
+            trace_commands: false,
+            environment: BTreeMap::new(),
+            cwd: None,
+            moved: false,
+            known: BTreeMap::new(),
         }
     }
 }

@@ -59,6 +59,33 @@ pub const GDB: SignalPolicy = SignalPolicy {
     pass: !set(KEPT),
 };
 
+/// The numbers of the signals that have a name.
+pub fn all() -> impl Iterator<Item = i32> {
+    NAMES.iter().map(|(number, ..)| *number)
+}
+
+/// A signal by its name.
+pub fn number(name: &str) -> Option<i32> {
+    let found = NAMES.iter().find(|(_, known, _)| *known == name)?;
+    Some(found.0)
+}
+
+/// A signal's line in `info signals`.
+pub fn row(number: i32) -> String {
+    let Some((_, name, text)) = NAMES.iter().find(|(n, ..)| *n == number) else {
+        return String::new();
+    };
+    let word = |set: u64| {
+        if set >> (number - 1) & 1 == 1 {
+            "Yes"
+        } else {
+            "No"
+        }
+    };
+    let stop = word(GDB.stop);
+    format!("{name:<13} {stop}\t{stop}\t{}\t\t{text}\n", word(GDB.pass))
+}
+
 /// `SIGSEGV, Segmentation fault`.
 pub fn describe(number: i32) -> String {
     match NAMES.iter().find(|(n, ..)| *n == number) {

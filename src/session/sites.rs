@@ -64,7 +64,7 @@ impl Session {
                         imported: false,
                     });
                 };
-                let behind_prologue = origin == Origin::Break && !returns;
+                let behind_prologue = origin != Origin::Trace && !returns;
                 let found = images.locate(spec, behind_prologue);
                 found.map_err(|error| match self.named.instead_of(spec) {
                     Some(message) => Unresolved::Bad(Error::new(message)),
@@ -113,6 +113,7 @@ impl Session {
             .iter()
             .map(|p| (p.number, p.spec.clone(), p.origin))
             .collect();
+        let running = !self.targets.is_empty();
         for (number, spec, origin) in numbers {
             let found = self.locate(&spec, origin);
             let Some(probe) = self.probes.get_mut(number) else {
@@ -127,6 +128,9 @@ impl Session {
                     }
                     probe.locations = locations;
                     probe.resolved = true;
+                    if running {
+                        probe.chooser = None;
+                    }
                 }
                 Err(Unresolved::NotFound { message, hint, .. }) => {
                     let full = [Some(message), hint];
@@ -146,6 +150,16 @@ impl Session {
         }
     }
 
+    /// The function that will choose the one that is named, before there is a process.
+    pub fn chooser(&mut self, spec: &str) -> Option<Location> {
+        if !self.targets.is_empty() {
+            return None;
+        }
+        let symbol = self.with_view(|view, _| lang::Scope::symbol(view, spec))?;
+        let address = symbol.address;
+        (symbol.kind == lang::SymbolKind::Ifunc).then(|| location(address, self.images_of(0)))
+    }
+
     /// Tells the keeper which probes are on, and how many hits each lets by.
     pub(super) fn sync_counters(&mut self) -> Result<(), Error> {
         if self.targets.is_empty() {
@@ -158,7 +172,7 @@ impl Session {
         let counters = keeper.counters();
         for probe in self.probes.iter() {
             let place = counters.probe(probe.place);
-            let temporary = probe.disposition != Disposition::Keep;
+            let temporary = probe.disposition != Disposition::Keep && probe.left <= 1;
             place.temporary.store(temporary.into(), Ordering::Relaxed);
             place.enabled.store(probe.enabled.into(), Ordering::Release);
         }

@@ -87,6 +87,15 @@ impl Variables {
         Some(index)
     }
 
+    /// All of them that have a value, by name.
+    pub fn all(&self, counters: Option<&Counters>) -> Vec<(String, Value)> {
+        let mut names: Vec<&String> = self.values.keys().chain(self.shared.keys()).collect();
+        names.sort_unstable();
+        names.dedup();
+        let value = |name: &&String| Some(((*name).clone(), self.get(name, counters)?));
+        names.iter().filter_map(|name| value(name)).collect()
+    }
+
     /// The name and type of a shared variable by its place.
     pub fn at(&self, index: u16) -> Option<(&str, &Type)> {
         let found = self.shared.iter().find(|(_, s)| s.index == index)?;

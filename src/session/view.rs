@@ -187,6 +187,8 @@ pub struct View<'a> {
     pub comm: Option<String>,
     /// A process is not to be changed.
     pub read_only: bool,
+    /// Warnings about what was evaluated.
+    pub warnings: RefCell<Vec<String>>,
     /// What the named probe knows that expressions are about.
     pub reading: Option<Reading>,
 }
@@ -382,6 +384,10 @@ impl Scope for View<'_> {
                 value.map(|(_, v)| *v).ok_or(Unavailable::EntryFault)
             }
         }
+    }
+
+    fn warn(&self, text: &str) {
+        self.warnings.borrow_mut().push(text.into());
     }
 
     fn special(&self, what: Special) -> Option<u64> {

@@ -256,14 +256,20 @@ impl Target {
             match probe.then {
                 Then::Nothing => {}
                 Then::Continue => self.record(outcome, &before, id, probe.probe, moment),
-                Then::Stop if outcome.hit => {
+                Then::StopOnFault if !outcome.hit && outcome.fault.is_some() => {
+                    self.record(outcome, &before, id, probe.probe, moment);
+                    if counters.hit() {
+                        stops = stops.or(Some((id, probe.probe)));
+                    }
+                }
+                Then::Stop | Then::StopOnFault if outcome.hit => {
                     stops = stops.or(Some((id, probe.probe)));
                     if let (Some(left), Some(thread)) = (left, self.threads.get_mut(&moment.tid)) {
                         thread.entries.retain(|(of, _)| *of != probe.probe);
                         thread.entries.push((probe.probe, left));
                     }
                 }
-                Then::Stop => {}
+                Then::Stop | Then::StopOnFault => {}
             }
             let cost = clock::monotonic_ns().saturating_sub(moment.mono_ns);
             counters.cost_ns.fetch_add(cost, Ordering::Relaxed);

@@ -1,0 +1,97 @@
+//! `save breakpoints FILE`: commands that make the breakpoints again.
+
+use std::fs;
+
+use super::interpreter::{Call, Interpreter};
+use super::table::split;
+use crate::error::{Error, fail};
+use crate::lang::script::Node;
+use crate::session::breakpoint::{Disposition, Origin, Probe, lines};
+
+/// `save breakpoints FILE`
+pub fn save(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
+    let (word, file) = split(call.arguments);
+    if word.is_empty() {
+        i.print("List of save subcommands:\n\nsave breakpoints -- Save the breakpoints as a script.\n\n");
+        return Ok(());
+    }
+    if !"breakpoints".starts_with(word) {
+        fail!(
+            "Undefined save command: \"{}\".  Try \"help save\".",
+            call.arguments
+        );
+    }
+    if file.is_empty() {
+        fail!("Argument required (file name in which to save)");
+    }
+    i.session.read_counters();
+    if i.session.probes.is_empty() {
+        i.session.output.complain("warning: Nothing to save.");
+        return Ok(());
+    }
+    let text: String = i.session.probes.iter().map(script).collect();
+    if let Err(error) = fs::write(file, text) {
+        let why = crate::session::lifecycle::plain(&error);
+        fail!("Unable to open file '{file}' for saving ({why})");
+    }
+    if call.from_tty {
+        i.print(&format!("Saved to file '{file}'.\n"));
+    }
+    Ok(())
+}
+
+/// The commands that make one.
+fn script(probe: &Probe) -> String {
+    let pending = !probe.resolved && probe.locations.is_empty();
+    let what = if pending { &probe.typed } else { &probe.spec };
+    let typed_condition = pending && probe.origin == Origin::Break && probe.typed != probe.spec;
+    let mut out = match (probe.origin, probe.disposition) {
+        (Origin::Dprintf, _) if pending => format!("dprintf {what}\n"),
+        (Origin::Dprintf, _) => format!("dprintf {},{}\n", probe.spec, format_of(probe)),
+        (Origin::Trace, _) => format!("trace {}{}\n", probe.spec, braces(probe)),
+        (Origin::Break, Disposition::Delete) => format!("tbreak {what}\n"),
+        (Origin::Break, _) => format!("break {what}\n"),
+    };
+    if let Some(condition) = probe.condition.as_ref().filter(|_| !typed_condition) {
+        out.push_str(&format!("  condition $bpnum {condition}\n"));
+    }
+    if probe.ignore > 0 {
+        out.push_str(&format!("  ignore $bpnum {}\n", probe.ignore));
+    }
+    if let Some(body) = probe
+        .body
+        .as_ref()
+        .filter(|_| probe.origin == Origin::Break)
+    {
+        out.push_str("  commands\n");
+        lines(body, 4, &mut out);
+        out.push_str("  end\n");
+    }
+    if !probe.enabled {
+        out.push_str("disable $bpnum\n");
+    }
+    for (index, location) in probe.locations.iter().enumerate() {
+        if !location.enabled && probe.locations.len() > 1 {
+            out.push_str(&format!("disable $bpnum.{}\n", index + 1));
+        }
+    }
+    out
+}
+
+/// What a dprintf prints.
+fn format_of(probe: &Probe) -> &str {
+    match probe.body.as_deref() {
+        Some([Node::Simple(line)]) => line.text.strip_prefix("printf ").unwrap_or_default(),
+        _ => "",
+    }
+}
+
+/// The body of a `trace`, which takes it in braces.
+fn braces(probe: &Probe) -> String {
+    let Some(body) = &probe.body else {
+        return String::new();
+    };
+    let mut text = String::new();
+    lines(body, 4, &mut text);
+    format!(" {{\n{text}}}")
+}
