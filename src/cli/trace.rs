@@ -406,7 +406,7 @@ fn follow(
                     true => targets::LOOK,
                     false => Duration::ZERO,
                 };
-                targets::admit(session, search, pause)?;
+                targets::admit(session, search, pause);
             }
             (
                 Wake::Ask {

@@ -420,7 +420,7 @@ pub static INFO: Table<Action> = Table {
         Entry {
             name: "sharedlibrary",
             aliases: &["dll"],
-            help: "The shared libraries of the program.",
+            help: "The shared libraries of the program, or those whose path fits a regular expression.\nUsage: info sharedlibrary [REGEX]",
             action: info::sharedlibrary,
         },
         Entry {

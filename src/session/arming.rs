@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 use super::breakpoint::{Location, Origin, Probe};
+use super::libraries::PATIENCE_MS;
 use super::plan::Plan;
 use super::sites::{Site, is_gone};
 use super::{Session, engine_error, process};
@@ -236,6 +237,7 @@ impl Session {
             address,
             code: target.images.code(address),
             by_hand: watch.is_some_and(|watch| watch.by_hand),
+            patience_ms: if watch.is_some() { PATIENCE_MS } else { 0 },
             probes,
         }
     }

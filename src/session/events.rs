@@ -276,6 +276,12 @@ impl Session {
                 }
                 Ok(None)
             }
+            Event::WentOn { .. } => {
+                self.output.complain(
+                    "warning: a library was loaded or unloaded while this command was held up; what ran in it until now was not looked at.",
+                );
+                Ok(None)
+            }
             Event::SignalStateChanged { .. } => {
                 self.output.complain(
                     "warning: the program blocks or ignores SIGTRAP; a hit changed that and it could not be put back.",
