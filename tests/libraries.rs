@@ -175,6 +175,21 @@ fn breakpoints_follow_their_library_as_in_gdb() {
     });
 }
 
+/// A second copy comes to lie before the first, whose location is disabled and stays so.
+#[test]
+fn a_disabled_location_stays_disabled_as_in_gdb() {
+    test(|| {
+        let script = "set breakpoint pending on\nbreak plugin_pass\ncommands\nsilent\ninfo breakpoints\n\
+            if $once == 0\nset $once = 1\ndisable 1.1\nend\ncontinue\nend\nset $once = 0\n";
+        let orders = "open\npass 2\nagain\npass 3\nquit\n";
+        let gdb = told(Tracer::Gdb, script, orders)?;
+        let ours = told(Tracer::Trapline, script, orders)?;
+        assert_eq!(ours.0, gdb.0);
+        assert!(ours.0.contains("already hit 4 times"), "{}", ours.0);
+        Ok(())
+    });
+}
+
 #[test]
 fn a_name_that_is_nowhere_waits_or_does_not_as_in_gdb() {
     test(|| {

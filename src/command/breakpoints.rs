@@ -187,6 +187,7 @@ fn add(i: &mut Interpreter, wanted: Wanted, tell: bool, note: bool) -> Result<()
         left: 0,
         resolved: !wanted.locations.is_empty(),
         locations: wanted.locations,
+        off: Vec::new(),
         missing: wanted.missing,
         chooser,
     })?;

@@ -94,6 +94,7 @@ pub fn start(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
         ignore: 0,
         left: 0,
         locations: at,
+        off: Vec::new(),
         resolved: true,
         missing: None,
         chooser: None,
