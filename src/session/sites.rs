@@ -6,11 +6,11 @@ use super::breakpoint::{Disposition, Location, Origin, Probe};
 use super::images::{Images, Unresolved};
 use super::plan::Plan;
 use super::view::Names;
-use super::{Session, returns};
+use super::{Session, returns, search};
 use crate::engine::client::{EngineError, Keeper};
 use crate::engine::protocol::{Failure, SiteId, SiteSpec};
 use crate::error::Error;
-use crate::lang;
+use crate::lang::{self, braces};
 
 /// One site of one target.
 pub struct Site {
@@ -50,6 +50,13 @@ impl Session {
         spec: &str,
         origin: Origin,
     ) -> Result<Vec<Location>, Unresolved> {
+        let (spec, only) = match origin {
+            Origin::Trace => braces::split_process(spec),
+            _ => (spec, None),
+        };
+        if let Some(only) = only {
+            self.check_process(target, only)?;
+        }
         let (spec, returns) = returns::strip(spec);
         if let Some(named) = self.named.get(spec) {
             return self.locate_named(target, &named, returns);
@@ -80,6 +87,22 @@ impl Session {
             .iter()
             .map(|address| location(*address, images))
             .collect())
+    }
+
+    /// Whether a target is the process that a probe is for. Before there is one, every program is.
+    fn check_process(&self, target: usize, only: &str) -> Result<(), Unresolved> {
+        let wanted = search::Wanted::parse(only).map_err(Unresolved::Bad)?;
+        let Some(target) = self.targets.get(target) else {
+            return Ok(());
+        };
+        match wanted.fits(target.pid) {
+            true => Ok(()),
+            false => Err(Unresolved::NotFound {
+                message: format!("Of the processes that are traced none is {wanted}."),
+                hint: None,
+                imported: false,
+            }),
+        }
     }
 
     pub(super) fn images_of(&self, target: usize) -> Option<&Images> {
