@@ -168,7 +168,7 @@ fn a_probe_that_one_of_several_processes_lacks_is_told_once() {
         let mut loads = App::start::<&str>(&testapp("loads")?, &[]);
         loads.expect("ready");
         let mut command = support::tracer::trapline();
-        command.args(["trace", "-e", "Fibon", "-e", "main"]);
+        command.args(["trace", "-e", "Fibon", "-e", "main in fibon"]);
         command.args([
             "-p",
             &fibon.pid().to_string(),

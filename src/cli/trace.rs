@@ -34,7 +34,7 @@ use crate::session::{Session, events, search, settings, wording};
 #[derive(Debug, Parser)]
 #[command(name = "trapline trace", no_binary_name = true)]
 pub struct Options {
-    /// What to trace: LOCATION [if EXPRESSION] [{ COMMAND; ... }]. Without a body the arguments
+    /// What to trace: LOCATION [in TARGET] [if EXPRESSION] [{ COMMAND; ... }]. Without a body the arguments
     /// are printed. Use single quotes: the shell eats $rsi otherwise.
     #[arg(short = 'e', long = "probe", value_name = "PROBE")]
     pub probes: Vec<String>,

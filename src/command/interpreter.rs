@@ -481,7 +481,7 @@ impl Interpreter {
     }
 
     /// Shows a stop: what hooks it, its text, and what is displayed at each.
-    fn present(&mut self) {
+    pub fn present(&mut self) {
         let Some(announced) = self.session.announced.take() else {
             return;
         };

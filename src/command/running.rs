@@ -63,6 +63,7 @@ pub fn interrupt(i: &mut Interpreter, _: &Call<'_>) -> Result<(), Error> {
     if i.session.background {
         i.session.background = false;
         i.session.interrupted_stop()?;
+        i.present();
     }
     Ok(())
 }

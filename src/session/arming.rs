@@ -386,6 +386,7 @@ impl Session {
         for (number, spec, origin) in specs {
             let mut found = match self.locate_in(index, &spec, origin) {
                 Ok(found) => found,
+                Err(_) if self.is_for_another(index, &spec, origin) => continue,
                 Err(why) => {
                     self.tell_nowhere(index, number, why);
                     continue;

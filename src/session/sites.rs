@@ -6,11 +6,11 @@ use super::breakpoint::{Disposition, Location, Off, Origin, Probe};
 use super::images::{Images, Unresolved};
 use super::plan::Plan;
 use super::view::Names;
-use super::{Session, Target, returns, wording};
+use super::{Session, Target, returns, search, wording};
 use crate::engine::client::{EngineError, Keeper};
 use crate::engine::protocol::{Failure, SiteId, SiteSpec};
 use crate::error::Error;
-use crate::lang;
+use crate::lang::{self, braces};
 
 /// One site of one target.
 pub struct Site {
@@ -50,6 +50,10 @@ impl Session {
         spec: &str,
         origin: Origin,
     ) -> Result<Vec<Location>, Unresolved> {
+        let (spec, only) = split_process(spec, origin);
+        if let Some(only) = only {
+            self.check_process(target, only)?;
+        }
         wording::check(spec).map_err(Unresolved::Bad)?;
         let (spec, returns) = returns::strip(spec);
         if let Some(named) = self.named.get(spec) {
@@ -81,6 +85,28 @@ impl Session {
             .iter()
             .map(|address| location(*address, images))
             .collect())
+    }
+
+    /// A probe is for one process, and a target is another one.
+    pub(super) fn is_for_another(&self, target: usize, spec: &str, origin: Origin) -> bool {
+        let only = split_process(spec, origin).1;
+        only.is_some_and(|only| self.check_process(target, only).is_err())
+    }
+
+    /// Whether a target is the process that a probe is for. Before there is one, every program is.
+    fn check_process(&self, target: usize, only: &str) -> Result<(), Unresolved> {
+        let wanted = search::Wanted::parse(only).map_err(Unresolved::Bad)?;
+        let Some(target) = self.targets.get(target) else {
+            return Ok(());
+        };
+        match wanted.fits(target.pid) {
+            true => Ok(()),
+            false => Err(Unresolved::NotFound {
+                message: format!("Of the processes that are traced none is {wanted}."),
+                hint: None,
+                imported: false,
+            }),
+        }
     }
 
     pub(super) fn images_of(&self, target: usize) -> Option<&Images> {
@@ -247,6 +273,14 @@ impl Session {
         }
         self.stale = true;
         true
+    }
+}
+
+/// A location, and the one process that it is for.
+fn split_process(spec: &str, origin: Origin) -> (&str, Option<&str>) {
+    match origin {
+        Origin::Trace => braces::split_process(spec),
+        Origin::Break | Origin::Dprintf => (spec, None),
     }
 }
 
