@@ -131,7 +131,7 @@ impl Session {
             all.push(failed);
         }
         let there = self.targets.iter().flat_map(|target| target.sites.values());
-        for site in there.filter(|site| site.armed.is_some()) {
+        for site in there.filter(is_armed) {
             for (number, _) in &site.probes {
                 self.unarmed.remove(number);
             }
@@ -408,7 +408,7 @@ impl Session {
             return Vec::new();
         }
         let sites = &mut self.targets[index].sites;
-        let there = sites.values().filter(|site| site.armed.is_some());
+        let there = sites.values().filter(is_armed);
         let alive: HashSet<u32> = there
             .flat_map(|site| site.probes.iter().map(|(number, _)| *number))
             .collect();
@@ -446,9 +446,14 @@ impl Session {
     }
 }
 
+/// What is lost is not asked for again, as if it were armed.
+fn is_armed(site: &&Site) -> bool {
+    site.armed.is_some() && !site.lost
+}
+
 fn armed(sites: &BTreeMap<u64, Site>) -> usize {
-    let armed = |site: &&Site| site.armed.is_some() && !site.lost && !site.probes.is_empty();
-    sites.values().filter(armed).count()
+    let armed = sites.values().filter(is_armed);
+    armed.filter(|site| !site.probes.is_empty()).count()
 }
 
 fn failure(address: u64, place: String, plans: &[(u32, Plan)], error: &EngineError) -> Failed {
