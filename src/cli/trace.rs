@@ -28,9 +28,9 @@ use crate::session::{Session, events, search, settings, wording};
 /// Hits go to standard output; the banner, warnings and the summary to standard error.
 ///
 /// Exit status: 0 at the end of the program, at Ctrl-C, after --count or --duration, and when
-/// nobody reads the output any more; 1 for an error, a probe that was never found, an output that
-/// could not be written, and with --strict for lost hits; 2 for wrong usage, found before
-/// anything is touched.
+/// nobody reads the output any more; 1 for an error, a probe that was never found or could not be
+/// armed, an output that could not be written, and with --strict for lost hits; 2 for wrong usage,
+/// found before anything is touched.
 #[derive(Debug, Parser)]
 #[command(name = "trapline trace", no_binary_name = true)]
 pub struct Options {
