@@ -196,6 +196,50 @@ fn several_that_fit() {
 }
 
 #[test]
+fn a_probe_of_one_process() {
+    test(|| {
+        let library = Library::new()?;
+        let names = [unique("first"), unique("second")];
+        let mut targets = Vec::new();
+        for name in &names {
+            targets.push(loads(name, Some(&library))?);
+            targets.last_mut().expect("one").ask("open", "open");
+        }
+        let mut command = support::tracer::trapline();
+        command.args(["trace", "-p", &names[0], "-p", &names[1]]);
+        command.args(["-e", "plugin_pass"]);
+        command.args(["-e", &format!("plugin_pass in {}", names[1])]);
+        command.args([
+            "-e",
+            &format!("plugin_pass%return in /{}/ if $_retval >= 0", names[0]),
+        ]);
+        command.args(["-e", "plugin_pass in nobody-of-that-name"]);
+        let mut session = App::spawn(command);
+        session.expect("  probe 4: ");
+        targets[0].ask("pass 2", "pass");
+        targets[1].ask("pass 5", "pass");
+        session.signal(Signal::SIGINT);
+        let (status, text) = session.finish();
+        for line in [
+            "probe 1: plugin_pass: 7 hits".to_string(),
+            format!("probe 2: plugin_pass in {}: 5 hits", names[1]),
+            format!("probe 3: plugin_pass%return in /{}/: 2 hits", names[0]),
+            "none is a process named nobody-of-that-name".to_string(),
+        ] {
+            assert!(text.contains(&line), "{line}: {text}");
+        }
+        assert_eq!(status.code(), Some(1), "{text}");
+        let (status, text) = trace(&["-p", &names[0], "-e", "plugin_pass in /(/"]).finish();
+        assert!(
+            status.code() == Some(1) && text.contains("/(/ is no regular expression"),
+            "{text}"
+        );
+        targets.into_iter().for_each(quit);
+        Ok(())
+    });
+}
+
+#[test]
 fn all_that_use_a_library() {
     test(|| {
         let library = Library::new()?;

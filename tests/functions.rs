@@ -144,6 +144,8 @@ fn a_rate_of_the_hits() {
                 "*factorial if $rdi == 3 sample 1/4 { print $rdi }",
                 "-e",
                 "*factorial sample 1/100 { while 0; end; print 1 }",
+                "-e",
+                "*tail if $_regex($_func, \"tai\") sample 1/20",
             ],
             &[],
         )?;
@@ -158,6 +160,13 @@ fn a_rate_of_the_hits() {
             assert_eq!(of["skipped"], (calls - shown).to_string());
             assert_eq!(hits(&lines, probe as u64 + 1).len() as u64, shown);
         }
+        // The front decides about this condition, and then about the rate.
+        let asked = &summary["probes"][3];
+        assert_eq!(
+            (&asked["hits"], &asked["records"]),
+            (&"100".into(), &"5".into())
+        );
+        assert_eq!(hits(&lines, 4).len(), 5);
         let threes = hits(&lines, 2);
         assert!(threes.len() >= 25, "{}", threes.len());
         assert!(

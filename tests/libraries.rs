@@ -163,13 +163,33 @@ fn breakpoints_follow_their_library_as_in_gdb() {
     test(|| {
         let script = "set breakpoint pending on\nbreak plugin_pass\ncommands\nsilent\n\
             info breakpoints\ninfo sharedlibrary\ncontinue\nend\n\
-            tbreak plugin_begin if 1\ncommands\nsilent\ninfo breakpoints\ncontinue\nend\ninfo breakpoints\n";
+            tbreak plugin_begin if 1\ncommands\nsilent\ninfo breakpoints\n\
+            info sharedlibrary plug\ninfo sharedlibrary zzz\ninfo sharedlibrary (\ncontinue\nend\ninfo breakpoints\n";
         let orders = "open\npass 2\nclose\nopen\npass 1\nagain\npass 1\nclose\nclose\nelsewhere\npass 1\nquit\n";
         let gdb = told(Tracer::Gdb, script, orders)?;
         let ours = told(Tracer::Trapline, script, orders)?;
         assert_eq!(ours.0, gdb.0);
         assert!(ours.0.contains("already hit 6 times"), "{}", ours.0);
         assert_eq!(ours.1, gdb.1.min(3), "warnings");
+        Ok(())
+    });
+}
+
+/// Of three copies the last comes to lie before the others, of which one is disabled and stays so.
+#[test]
+fn a_disabled_location_stays_disabled_as_in_gdb() {
+    test(|| {
+        let script = "set breakpoint pending on\nbreak plugin_pass\ncommands\nsilent\ninfo breakpoints\n\
+            if $once == 0\nset $once = 1\ndisable 1.1\nend\ncontinue\nend\nset $once = 0\n";
+        let orders = "open\nagain\npass 2\nagain\npass 2\nquit\n";
+        let gdb = told(Tracer::Gdb, script, orders)?;
+        let ours = told(Tracer::Trapline, script, orders)?;
+        assert_eq!(ours.0, gdb.0);
+        let off = |number: &str| {
+            let start = format!("{number:<28}n");
+            ours.0.lines().any(|line| line.starts_with(&start))
+        };
+        assert!(off("1.2") && !off("1.3"), "{}", ours.0);
         Ok(())
     });
 }
@@ -311,9 +331,10 @@ fn leaving_in_the_middle_of_storms() {
             std::thread::sleep(Duration::from_millis(round % 7));
             leave(&target, session);
         }
-        assert_eq!(process::changed_text(target.pid()), []);
         let passes = count(&target.ask("stop", "forever"));
         assert!(passes > 0);
+        target.ask("open", "open");
+        assert_eq!(process::changed_text(target.pid()), []);
         target.send("quit");
         target.succeed();
         Ok(())
@@ -332,8 +353,37 @@ fn a_front_that_is_killed_in_the_middle_of_storms() {
             drop(session);
             process::wait_untraced(target.pid());
         }
-        assert_eq!(process::changed_text(target.pid()), []);
         target.ask("stop", "forever");
+        target.ask("open", "open");
+        assert_eq!(process::changed_text(target.pid()), []);
+        target.send("quit");
+        target.succeed();
+        Ok(())
+    });
+}
+
+/// A front that is held up holds nobody up for long, and finds what came meanwhile.
+#[test]
+fn loading_while_the_front_does_not_answer() {
+    test(|| {
+        let mut target = loads()?;
+        let mut session = traced(&target);
+        session.signal(Signal::SIGSTOP);
+        for order in ["open", "pass 1", "close", "open", "pass 1"] {
+            target.ask(order, order);
+        }
+        session.signal(Signal::SIGCONT);
+        session.line("a warning", |line| {
+            line.contains("while this command was held up")
+        });
+        // Bytes of ours in the dynamic linker and in both functions.
+        let armed = || process::changed_text(target.pid()).len() == 3;
+        assert!(process::until(Instant::now() + PATIENCE, armed));
+        target.ask("pass 3", "pass");
+        target.ask("close", "close");
+        target.ask("open", "open");
+        let text = leave(&target, session);
+        assert_eq!(hits(&text), [3, 1], "{text}");
         target.send("quit");
         target.succeed();
         Ok(())

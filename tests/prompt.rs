@@ -336,7 +336,8 @@ fn hits_in_the_background_leave_the_line_alone() {
             }
             terminal.keys("echo above\\n\rend\rcontinue\r");
             terminal.expect("continue");
-            line(&mut terminal, "end");
+            terminal.keys("end\r");
+            terminal.expect("(trapline) ");
             let text = line(&mut terminal, "run &");
             assert!(!text.contains("received signal"), "{text}");
             let text = line(&mut terminal, "continue");

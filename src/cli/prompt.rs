@@ -46,10 +46,10 @@ pub fn main(options: Options) -> Result<u8, Error> {
             "\nType \"help\" for help.\n"
         ));
     }
-    if let Some(file) = init_file().filter(|file| !options.no_init && file.exists()) {
-        if let Err(error) = interpreter.source(&file) {
-            interpreter.session.output.complain(&error.message);
-        }
+    if let Some(file) = init_file().filter(|file| !options.no_init && file.exists())
+        && let Err(error) = interpreter.source(&file)
+    {
+        interpreter.session.output.complain(&error.message);
     }
     let mut failed = steps(&mut interpreter, &options.early);
     failed |= begin(&mut interpreter, &options);

@@ -124,7 +124,7 @@ fn attach_each(session: &mut Session, pids: &[i32]) -> usize {
 }
 
 /// Attaches to those that came meanwhile; true if there are any.
-pub fn admit(session: &mut Session, search: &mut Search, wait: Duration) -> Result<bool, Error> {
+pub fn admit(session: &mut Session, search: &mut Search, wait: Duration) -> bool {
     let before: Vec<i32> = session.targets.iter().map(|target| target.pid).collect();
     attach_each(session, &search.next(wait));
     let new = |target: &&crate::session::Target| !before.contains(&target.pid);
@@ -133,10 +133,11 @@ pub fn admit(session: &mut Session, search: &mut Search, wait: Duration) -> Resu
         any = true;
         announce(target);
     }
-    if any {
-        session.resume(None)?;
+    if any && let Err(error) = session.sync() {
+        // The others are traced on.
+        session.output.complain(&error.to_string());
     }
-    Ok(any)
+    any
 }
 
 /// Says that a process is traced.

@@ -9,7 +9,7 @@ use clap::{Parser, ValueEnum};
 
 use super::signals;
 use super::targets::{self, Choice};
-use crate::command::{Interpreter, Names, probes, read_only};
+use crate::command::{Interpreter, Names, probes, read_only, source};
 use crate::error::Error;
 use crate::lang::duration::duration;
 use crate::lang::script::Position;
@@ -21,20 +21,20 @@ use crate::session::events::Wake;
 use crate::session::output::Output;
 use crate::session::replay::Show;
 use crate::session::search::Search;
-use crate::session::{Session, events, search, settings};
+use crate::session::{Session, events, search, settings, wording};
 
 /// Prints every hit of the given probes, one line each, without stopping the program.
 ///
 /// Hits go to standard output; the banner, warnings and the summary to standard error.
 ///
 /// Exit status: 0 at the end of the program, at Ctrl-C, after --count or --duration, and when
-/// nobody reads the output any more; 1 for an error, a probe that was never found, an output that
-/// could not be written, and with --strict for lost hits; 2 for wrong usage, found before
-/// anything is touched.
+/// nobody reads the output any more; 1 for an error, a probe that was never found or could not be
+/// armed, an output that could not be written, and with --strict for lost hits; 2 for wrong usage,
+/// found before anything is touched.
 #[derive(Debug, Parser)]
 #[command(name = "trapline trace", no_binary_name = true)]
 pub struct Options {
-    /// What to trace: LOCATION [if EXPRESSION] [{ COMMAND; ... }]. Without a body the arguments
+    /// What to trace: LOCATION [in TARGET] [if EXPRESSION] [{ COMMAND; ... }]. Without a body the arguments
     /// are printed. Use single quotes: the shell eats $rsi otherwise.
     #[arg(short = 'e', long = "probe", value_name = "PROBE")]
     pub probes: Vec<String>,
@@ -147,7 +147,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Result<u8, Error> 
     if options.list_probes {
         return list_probes(&options);
     }
-    let destinations = check(&options)?;
+    let (destinations, scripts) = check(&options)?;
     let json = |it: &Destination| it.path.is_none() && it.format == Some(Format::JsonLines);
     // What a script prints beside its hits is no JSON.
     let output = match options.json || destinations.iter().any(json) {
@@ -165,7 +165,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Result<u8, Error> 
     session.sinks = Some(sinks);
     let mut interpreter = Interpreter::new(session, names, Box::new(Piped), true);
     let begun = Instant::now();
-    let result = trace(&mut interpreter, &options);
+    let result = trace(&mut interpreter, &options, &scripts);
     let left = leave(&mut interpreter);
     interpreter.session.flush();
     result?;
@@ -290,8 +290,8 @@ fn usage(text: &str) -> Error {
     ))
 }
 
-/// What can be said before anything is touched; gives where the hits go.
-fn check(options: &Options) -> Result<Vec<Destination>, Error> {
+/// What can be said before anything is touched; gives where the hits go, and the scripts.
+fn check(options: &Options) -> Result<(Vec<Destination>, Vec<String>), Error> {
     if options.probes.is_empty() && options.scripts.is_empty() {
         return Err(usage(
             "no probe: give one with -e 'LOCATION', or a script with -x FILE",
@@ -310,29 +310,41 @@ fn check(options: &Options) -> Result<Vec<Destination>, Error> {
     for probe in &options.probes {
         let at = position("-e", 1);
         let wrong = |text: &str| Error::usage(format!("trapline trace: -e '{probe}': {text}"));
-        crate::lang::braces::parse_probe(probe, &at, &Names::default())
-            .map_err(|e| wrong(&e.message))?;
+        let read = crate::lang::braces::parse_probe(probe, &at, &Names::default());
+        let read = read.map_err(|e| wrong(&e.message))?;
+        wording::check(&read.location).map_err(|e| wrong(&e.message))?;
         if options.read_only {
             read_only::check_probe(probe, &at).map_err(|e| wrong(&e.message))?;
         }
     }
-    if options.read_only {
-        for script in &options.scripts {
-            // One that cannot be read is complained about when it is run.
-            let text = std::fs::read(script).unwrap_or_default();
-            read_only::check_script(script, &String::from_utf8_lossy(&text)).map_err(|e| {
+    let destinations = destinations(options)?;
+    Ok((destinations, read_scripts(options)?))
+}
+
+/// The texts of the scripts, read once: what is checked is what runs, and a pipe has it once only.
+fn read_scripts(options: &Options) -> Result<Vec<String>, Error> {
+    let read = |script: &PathBuf| {
+        let text = source::read(script)?;
+        if options.read_only {
+            read_only::check_script(script, &text).map_err(|e| {
                 Error::usage(format!("trapline trace: -x {}: {e}", script.display()))
             })?;
         }
-    }
-    destinations(options)
+        Ok(text)
+    };
+    options.scripts.iter().map(read).collect()
 }
 
 fn destinations(options: &Options) -> Result<Vec<Destination>, Error> {
     let mut list = Vec::new();
     for name in &options.outputs {
         let parsed = Destination::parse(name);
-        list.push(parsed.map_err(|e| usage(&format!("-o {}: {e}", name.to_string_lossy())))?);
+        let wrong = |why: String| usage(&format!("-o {}: {why}", name.to_string_lossy()));
+        let destination = parsed.map_err(wrong)?;
+        if list.iter().any(|other| destination.is_same_file(other)) {
+            return Err(wrong("it is given twice".into()));
+        }
+        list.push(destination);
     }
     let standard = list.iter().filter(|it| it.path.is_none()).count();
     if standard == 0 && (options.json || list.is_empty()) {
@@ -356,7 +368,11 @@ fn position(name: &str, line: u32) -> Position {
 }
 
 /// Starts everything and shows hits until the end.
-fn trace(interpreter: &mut Interpreter, options: &Options) -> Result<(), Error> {
+fn trace(
+    interpreter: &mut Interpreter,
+    options: &Options,
+    scripts: &[String],
+) -> Result<(), Error> {
     let mut search = None;
     if options.command.is_empty() {
         search = options.choice().attach(&mut interpreter.session)?;
@@ -375,8 +391,8 @@ fn trace(interpreter: &mut Interpreter, options: &Options) -> Result<(), Error> 
             eprintln!("The program's standard output goes to standard error.");
         }
     }
-    for script in &options.scripts {
-        interpreter.source(script)?;
+    for (script, text) in options.scripts.iter().zip(scripts) {
+        interpreter.source_read(script, text)?;
     }
     for (index, probe) in options.probes.iter().enumerate() {
         interpreter.trace_probe(probe, &position("-e", index as u32 + 1))?;
@@ -409,7 +425,7 @@ fn follow(
                     true => targets::LOOK,
                     false => Duration::ZERO,
                 };
-                targets::admit(session, search, pause)?;
+                targets::admit(session, search, pause);
             }
             (
                 Wake::Ask {

@@ -10,6 +10,7 @@ use crate::lang::rate::Rate;
 use crate::lang::script::{Line, Node, Position, Resolver};
 use crate::session::breakpoint::{Disposition, Location, Origin, Probe};
 use crate::session::images::Unresolved;
+use crate::session::search;
 
 /// `break [LOCATION] [if CONDITION]`
 pub fn break_(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
@@ -187,6 +188,7 @@ fn add(i: &mut Interpreter, wanted: Wanted, tell: bool, note: bool) -> Result<()
         left: 0,
         resolved: !wanted.locations.is_empty(),
         locations: wanted.locations,
+        off: Vec::new(),
         missing: wanted.missing,
         chooser,
     })?;
@@ -293,18 +295,22 @@ fn split_thread(spec: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// `trace LOCATION [if CONDITION] [{ COMMAND; … }]`
+/// `trace LOCATION [in TARGET] [if CONDITION] [sample RATE] [{ COMMAND; … }]`
 pub fn trace(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
     if call.arguments.is_empty() {
-        fail!("Argument required (LOCATION [if CONDITION] [{{ COMMAND; … }}]).");
+        fail!("Argument required (LOCATION [in TARGET] [if CONDITION] [{{ COMMAND; … }}]).");
     }
     let text = braces::parse_probe(call.arguments, call.at, &i.names)
         .map_err(|e| Error::new(e.message))?;
-    if let Some(target) = text.target {
-        fail!("in {target}: probes in a process of their own are not supported; use -p {target}.");
-    }
+    let spec = match &text.target {
+        Some(target) => {
+            search::Wanted::parse(target)?;
+            format!("{} in {target}", text.location)
+        }
+        None => text.location,
+    };
     let mut missing = None;
-    let locations = match i.session.locate(&text.location, Origin::Trace) {
+    let locations = match i.session.locate(&spec, Origin::Trace) {
         Ok(locations) => locations,
         Err(Unresolved::Bad(error)) => return Err(error),
         Err(Unresolved::NotFound { message, hint, .. }) => {
@@ -325,7 +331,7 @@ pub fn trace(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
         }
     };
     if let Some(condition) = &text.condition {
-        check_condition(i, condition, &text.location, &locations)?;
+        check_condition(i, condition, &spec, &locations)?;
     }
     if let Some(body) = &text.body {
         i.may_run(body)?;
@@ -335,8 +341,8 @@ pub fn trace(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
     i.session.probes.begin_group();
     let wanted = Wanted {
         origin: Origin::Trace,
-        typed: text.location.clone(),
-        spec: text.location,
+        typed: spec.clone(),
+        spec,
         condition: text.condition,
         sample: text.sample,
         body: text.body.map(Arc::from),

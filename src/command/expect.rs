@@ -246,9 +246,7 @@ mod tests {
             ("p/x $r", vec![Expression]),
             ("p/", vec![]),
             ("x/4xb ", vec![Expression]),
-            ("source ", vec![File]),
             ("file /us", vec![File]),
-            ("source /tmp/a", vec![File]),
             ("delete ", vec![Breakpoint]),
             ("thread ", vec![Thread]),
             ("info registers r", vec![Register]),
@@ -271,8 +269,11 @@ mod tests {
         assert!(kinds_at("show pag").contains(&word("pagination")));
         assert_eq!(
             kinds_at("enable "),
-            [word("once"), word("delete"), Breakpoint]
+            [word("once"), word("delete"), word("count"), Breakpoint]
         );
+        for line in ["source ", "source /tmp/a"] {
+            assert_eq!(kinds_at(line), [word("-s"), word("-v"), File], "{line}");
+        }
     }
 
     #[test]

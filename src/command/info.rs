@@ -140,10 +140,10 @@ pub fn threads(i: &mut Interpreter, _: &Call<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// `info sharedlibrary`
-pub fn sharedlibrary(i: &mut Interpreter, _: &Call<'_>) -> Result<(), Error> {
+/// `info sharedlibrary [REGEX]`
+pub fn sharedlibrary(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
     let text = match i.session.target() {
-        Some(target) => target.images.libraries(),
+        Some(target) => target.images.libraries(call.arguments),
         None => "No shared libraries loaded at this time.\n".into(),
     };
     i.print(&text);

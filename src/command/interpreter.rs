@@ -1,13 +1,13 @@
 //! Runs commands one after the other: from the prompt, the command line, files and bodies.
 
 use std::borrow::Cow;
-use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::display::{self, Displays};
 use super::settings::Logging;
+use super::source;
 use super::table::{self, Table};
 use super::user::{self, Found, Names};
 use crate::error::{Error, fail};
@@ -171,21 +171,19 @@ impl Interpreter {
 
     /// A file of commands, up to its first error.
     pub fn source(&mut self, path: &Path) -> Result<(), Error> {
-        let text = read(path).map_err(|e| {
-            Error::new(format!(
-                "{}: {}.",
-                path.display(),
-                crate::session::lifecycle::plain(&e)
-            ))
-        })?;
-        let text = String::from_utf8_lossy(&text).into_owned();
+        let text = source::read(path)?;
+        self.source_read(path, &text)
+    }
+
+    /// The same for a file that was read already.
+    pub fn source_read(&mut self, path: &Path, text: &str) -> Result<(), Error> {
         // What is read as a script is named like one.
-        let path = match is_input(path) {
+        let path = match source::is_input(path) {
             true => Path::new("stdin"),
             false => path,
         };
         self.calls.push(None);
-        let result = self.deeper(|i| i.source_text(&path.to_string_lossy(), &text));
+        let result = self.deeper(|i| i.source_text(&path.to_string_lossy(), text));
         self.calls.pop();
         result
     }
@@ -483,7 +481,7 @@ impl Interpreter {
     }
 
     /// Shows a stop: what hooks it, its text, and what is displayed at each.
-    fn present(&mut self) {
+    pub fn present(&mut self) {
         let Some(announced) = self.session.announced.take() else {
             return;
         };
@@ -646,20 +644,6 @@ fn error_line(node: &Node, last: usize) -> usize {
         } => head.at.line as usize,
         _ => last,
     }
-}
-
-/// `-` stands for the standard input.
-pub fn is_input(path: &Path) -> bool {
-    path == Path::new("-")
-}
-
-fn read(path: &Path) -> std::io::Result<Vec<u8>> {
-    if !is_input(path) {
-        return fs::read(path);
-    }
-    let mut text = Vec::new();
-    std::io::Read::read_to_end(&mut std::io::stdin(), &mut text)?;
-    Ok(text)
 }
 
 /// About where the stack is now.

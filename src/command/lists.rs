@@ -228,9 +228,9 @@ fn switch_one(
             }
         }
         Choice::Location(_, location) => {
-            match probe.locations.get_mut((location as usize).wrapping_sub(1)) {
-                Some(place) => place.enabled = on,
-                None => fail!("Bad breakpoint location number '{location}'"),
+            let index = (location as usize).wrapping_sub(1);
+            if !i.session.switch_location(number, index, on) {
+                fail!("Bad breakpoint location number '{location}'");
             }
         }
     }

@@ -63,6 +63,7 @@ pub fn interrupt(i: &mut Interpreter, _: &Call<'_>) -> Result<(), Error> {
     if i.session.background {
         i.session.background = false;
         i.session.interrupted_stop()?;
+        i.present();
     }
     Ok(())
 }
@@ -94,6 +95,7 @@ pub fn start(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
         ignore: 0,
         left: 0,
         locations: at,
+        off: Vec::new(),
         resolved: true,
         missing: None,
         chooser: None,

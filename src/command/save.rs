@@ -48,7 +48,7 @@ fn script(probe: &Probe) -> String {
     let mut out = match (probe.origin, probe.disposition) {
         (Origin::Dprintf, _) if pending => format!("dprintf {what}\n"),
         (Origin::Dprintf, _) => format!("dprintf {},{}\n", probe.spec, format_of(probe)),
-        (Origin::Trace, _) => format!("trace {}{}\n", probe.spec, braces(probe)),
+        (Origin::Trace, _) => format!("trace {}{}{}\n", probe.spec, sample(probe), braces(probe)),
         (Origin::Break, Disposition::Delete) => format!("tbreak {what}\n"),
         (Origin::Break, _) => format!("break {what}\n"),
     };
@@ -86,6 +86,12 @@ fn format_of(probe: &Probe) -> &str {
     }
 }
 
+/// The rate of a `trace`, which stands behind its location.
+fn sample(probe: &Probe) -> String {
+    let rate = probe.sample;
+    rate.map_or_else(String::new, |rate| format!(" sample {rate}"))
+}
+
 /// The body of a `trace`, which takes it in braces.
 fn braces(probe: &Probe) -> String {
     let Some(body) = &probe.body else {
@@ -94,4 +100,56 @@ fn braces(probe: &Probe) -> String {
     let mut text = String::new();
     lines(body, 4, &mut text);
     format!(" {{\n{text}}}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::command::Names;
+    use crate::lang::braces::parse_probe;
+    use crate::lang::rate::Rate;
+    use crate::lang::script::Position;
+
+    #[test]
+    fn a_sampled_trace_reads_back_the_same() {
+        let at = Position {
+            file: "t".into(),
+            line: 1,
+        };
+        let read = |text: &str| parse_probe(text, &at, &Names::default()).unwrap();
+        let typed = read("f if $rdi sample 2.5% { x/s $rsi; if 1 { print 2 } }");
+        let probe = Probe {
+            number: 1,
+            place: 0,
+            origin: Origin::Trace,
+            spec: typed.location.clone(),
+            typed: typed.location.clone(),
+            condition: typed.condition.clone(),
+            sample: typed.sample,
+            body: typed.body.clone().map(Into::into),
+            disposition: Disposition::Keep,
+            enabled: true,
+            hits: 0,
+            ignore: 0,
+            left: 0,
+            locations: Vec::new(),
+            off: Vec::new(),
+            resolved: true,
+            missing: None,
+            chooser: None,
+        };
+        let text = script(&probe);
+        let (command, condition) = text.split_once("}\n").unwrap();
+        let again = read(&format!("{}}}", command.strip_prefix("trace ").unwrap()));
+        assert_eq!(again.sample, Some(Rate { of: 25, all: 1000 }));
+        assert_eq!(again.location, typed.location);
+        assert_eq!(again.body.map(|body| body.len()), Some(2));
+        assert_eq!(condition, "  condition $bpnum $rdi\n");
+        let plain = script(&Probe {
+            body: None,
+            condition: None,
+            ..probe
+        });
+        assert_eq!(plain, "trace f sample 25/1000\n");
+    }
 }

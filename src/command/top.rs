@@ -340,7 +340,7 @@ pub static TOP: Table<Action> = Table {
         Entry {
             name: "trace",
             aliases: &[],
-            help: "Show every hit of a function without stopping the program.\nUsage: trace LOCATION [if CONDITION] [sample RATE] [{ COMMAND; ... }]\nWithout a body the arguments are shown. With a RATE, `sample 10%' or `sample 1/100', so many of\nthe hits are looked at, evenly spread; all are counted.\nLOCATION%return is every way out of the function.",
+            help: "Show every hit of a function without stopping the program.\nUsage: trace LOCATION [in TARGET] [if CONDITION] [sample RATE] [{ COMMAND; ... }]\nOf several processes, TARGET is the one that is meant: its id, its program's name, or /REGEX/.\nWithout a body the arguments are shown. With a RATE, `sample 10%' or `sample 1/100', so many of\nthe hits are looked at, evenly spread; all are counted.\nLOCATION%return is every way out of the function.",
             action: breakpoints::trace,
         },
         Entry {
@@ -420,7 +420,7 @@ pub static INFO: Table<Action> = Table {
         Entry {
             name: "sharedlibrary",
             aliases: &["dll"],
-            help: "The shared libraries of the program.",
+            help: "The shared libraries of the program, or those whose path fits a regular expression.\nUsage: info sharedlibrary [REGEX]",
             action: info::sharedlibrary,
         },
         Entry {

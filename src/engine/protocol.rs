@@ -63,6 +63,9 @@ pub struct SiteSpec {
     /// It stands on a `ret` that is done for the thread, so that no page of ours is mapped for a
     /// slot: the addresses of what the program maps afterwards stay what they would be.
     pub by_hand: bool,
+    /// A thread that the first probe stopped waits for the front only so long (0: as long as it
+    /// takes): what the front wants to know there for itself must not hold the program up.
+    pub patience_ms: u32,
     /// In number order.
     pub probes: Vec<SiteProbe>,
 }
@@ -285,6 +288,12 @@ pub enum Event {
         tid: Tid,
     },
     ThreadExited {
+        target: TargetId,
+        tid: Tid,
+    },
+    /// A thread whose stop the front did not answer in time went on. Until the front is heard of
+    /// again such stops do not wait.
+    WentOn {
         target: TargetId,
         tid: Tid,
     },

@@ -78,10 +78,14 @@ pub fn parse_probe(
     };
     let (head, sample) = split_sample(head);
     let (head, condition) = split_at_keyword(head, "if");
-    let (location, target) = split_at_keyword(head, "in");
+    let (location, target) = split_process(head);
     let location = location.trim();
     if location.is_empty() {
         return Err(ScriptError::new(at, "A probe needs a location."));
+    }
+    if target.is_some_and(|target| target.is_empty()) {
+        let message = "`in' needs a process: its id, its program's name, or /REGEX/.";
+        return Err(ScriptError::new(at, message));
     }
     let owned = |text: &str| text.trim().to_string();
     Ok(ProbeText {
@@ -91,6 +95,12 @@ pub fn parse_probe(
         sample,
         body,
     })
+}
+
+/// A location, and the process in which alone it is looked for: `LOCATION in TARGET`.
+pub fn split_process(text: &str) -> (&str, Option<&str>) {
+    let (location, target) = split_at_keyword(text, "in");
+    (location.trim_end(), target.map(str::trim))
 }
 
 /// Splits off `sample RATE` at the end. Anything else of that name is the program's.

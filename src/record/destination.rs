@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// How records are written.
@@ -56,6 +57,36 @@ impl Destination {
             format: Some(format),
             path: Some(path),
         })
+    }
+}
+
+/// What a name stands for: a file that is there by its numbers, one that is still to be made by its
+/// directory and name.
+#[derive(PartialEq, Eq)]
+enum Home {
+    There(u64, u64),
+    New(PathBuf),
+}
+
+impl Destination {
+    /// Whether both write to one file, which need not exist yet. What is no regular file takes any
+    /// number of writers.
+    pub(crate) fn is_same_file(&self, other: &Destination) -> bool {
+        let home = |it: &Destination| it.path.as_deref().and_then(home);
+        home(self).is_some_and(|own| home(other) == Some(own))
+    }
+}
+
+fn home(path: &Path) -> Option<Home> {
+    match std::fs::metadata(path) {
+        Ok(there) => there
+            .is_file()
+            .then(|| Home::There(there.dev(), there.ino())),
+        Err(_) => {
+            let directory = path.parent().filter(|it| !it.as_os_str().is_empty());
+            let directory = std::fs::canonicalize(directory.unwrap_or(Path::new("."))).ok()?;
+            Some(Home::New(directory.join(path.file_name()?)))
+        }
     }
 }
 
@@ -114,6 +145,27 @@ mod tests {
             let path = path.map(PathBuf::from);
             assert_eq!(of(text), Ok(Destination { format, path }), "{text}");
         }
+    }
+
+    #[test]
+    fn one_file_is_known_by_all_its_names() {
+        let same = |a: &str, b: &str| of(a).unwrap().is_same_file(&of(b).unwrap());
+        let directory = std::env::temp_dir().join(format!("trapline-same-{}", std::process::id()));
+        std::fs::create_dir(&directory).unwrap();
+        let name = |name: &str| directory.join(name).to_str().unwrap().to_string();
+        // None of them is there.
+        assert!(same(&name("a.txt"), &format!("jsonl:{}", name("a.txt"))));
+        assert!(same(&name("a.txt"), &name("./a.txt")));
+        assert!(!same(&name("a.txt"), &name("b.txt")));
+        assert!(same("no-such-file.txt", "text:./no-such-file.txt"));
+        assert!(!directory.join("a.txt").exists());
+        std::fs::write(directory.join("a.txt"), "").unwrap();
+        std::os::unix::fs::symlink("a.txt", directory.join("c.txt")).unwrap();
+        assert!(same(&name("a.txt"), &name("c.txt")));
+        assert!(!same(&name("a.txt"), &name("b.txt")));
+        assert!(!same("text:/dev/null", "jsonl:/dev/null"));
+        assert!(!same("-", "-"));
+        let _ = std::fs::remove_dir_all(directory);
     }
 
     #[test]

@@ -9,8 +9,10 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 use super::breakpoint::{Location, Origin, Probe};
+use super::images::Unresolved;
+use super::libraries::PATIENCE_MS;
 use super::plan::Plan;
-use super::sites::{Site, is_gone};
+use super::sites::{Site, home, is_gone};
 use super::{Session, engine_error, process};
 use crate::engine::client::EngineError;
 use crate::engine::protocol::{Failure, SiteId, SiteProbe, SiteSpec, Then};
@@ -66,8 +68,8 @@ type Wanted = BTreeMap<u64, (SiteSpec, Vec<(u32, Plan)>)>;
 impl Session {
     /// Makes the keeper hold what the probes want, in every target.
     ///
-    /// A probe that could be armed nowhere is an error; places that could not be armed of one that could be
-    /// elsewhere are complained about, once.
+    /// Places that could not be armed of a probe that could be elsewhere are complained about, once. A probe
+    /// that could be armed nowhere is an error; where nobody waits for a stop, only if there is no other one.
     pub fn sync(&mut self) -> Result<(), Error> {
         self.sync_counters()?;
         self.stale |= std::mem::take(&mut self.variables.retyped);
@@ -86,20 +88,57 @@ impl Session {
                 break;
             }
         }
-        let mut errors = Vec::new();
+        let mut nowhere = Vec::new();
         for (index, failed) in failed {
-            errors.extend(self.tell_failed(index, failed));
+            let rest = self.tell_failed(index, failed);
+            nowhere.extend(rest.into_iter().map(|failed| (index, failed)));
         }
         let sites = self.targets.iter().map(|target| armed(&target.sites)).sum();
         self.arming = Arming {
             sites,
             time: begun.elapsed(),
         };
-        if errors.is_empty() {
+        let to_come = |probe: &Probe| probe.enabled && probe.locations.is_empty();
+        let others = sites > 0 || self.probes.iter().any(to_come);
+        if nowhere.is_empty() || self.show.never_stops() && others {
+            self.go_without(nowhere);
             return Ok(());
         }
         self.stale = true;
-        Err(Error::new(errors.join("\n")))
+        let nowhere: Vec<Failed> = nowhere.into_iter().map(|(_, failed)| failed).collect();
+        let texts = match nowhere.len() > TOLD_SINGLY {
+            true => summary(&nowhere),
+            false => nowhere.into_iter().map(|failed| failed.text).collect(),
+        };
+        Err(Error::new(texts.join("\n")))
+    }
+
+    /// Says which places are given up, and notes the probes that are armed nowhere.
+    fn go_without(&mut self, nowhere: Vec<(usize, Failed)>) {
+        let mut all = Vec::new();
+        for (index, failed) in nowhere {
+            let sites = self.targets[index].sites.values_mut();
+            let unarmed = sites.filter(|site| site.armed.is_none());
+            let of = |site: &Site| {
+                let mut probes = site.probes.iter();
+                probes.any(|(number, _)| failed.probes.contains(number))
+            };
+            unarmed.for_each(|site| site.lost |= of(site));
+            for number in &failed.probes {
+                let why = format!("not armed: {}: {}", failed.place, failed.reason);
+                self.unarmed.entry(*number).or_insert(why);
+            }
+            all.push(failed);
+        }
+        let there = self.targets.iter().flat_map(|target| target.sites.values());
+        for site in there.filter(is_armed) {
+            for (number, _) in &site.probes {
+                self.unarmed.remove(number);
+            }
+        }
+        for line in summary(&all) {
+            self.output.complain(&line);
+        }
     }
 
     /// A script that was written with a stopped process in mind says something (`echo ready`) when
@@ -236,6 +275,7 @@ impl Session {
             address,
             code: target.images.code(address),
             by_hand: watch.is_some_and(|watch| watch.by_hand),
+            patience_ms: if watch.is_some() { PATIENCE_MS } else { 0 },
             probes,
         }
     }
@@ -344,20 +384,31 @@ impl Session {
             .map(|probe| (probe.number, probe.spec.clone(), probe.origin))
             .collect();
         for (number, spec, origin) in specs {
-            let found = self.locate_in(index, &spec, origin).unwrap_or_default();
+            let mut found = match self.locate_in(index, &spec, origin) {
+                Ok(found) => found,
+                Err(_) if self.is_for_another(index, &spec, origin) => continue,
+                Err(why) => {
+                    self.tell_nowhere(index, number, why);
+                    continue;
+                }
+            };
+            let images = &self.targets[index].images;
+            for off in self.probes.get(number).into_iter().flat_map(|p| &p.off) {
+                off.apply(&mut found, |address| home(&[images], address));
+            }
             let found = found.iter().filter(|location| location.enabled);
             found.for_each(|location| add(number, location));
         }
         addresses
     }
 
-    /// Complains about the places that could not be armed; gives gdb's text for probes that are nowhere else.
-    fn tell_failed(&mut self, index: usize, failed: Vec<Failed>) -> Vec<String> {
+    /// Complains about the places that could not be armed; gives those of probes that are nowhere else.
+    fn tell_failed(&mut self, index: usize, failed: Vec<Failed>) -> Vec<Failed> {
         if failed.is_empty() {
             return Vec::new();
         }
         let sites = &mut self.targets[index].sites;
-        let there = sites.values().filter(|site| site.armed.is_some());
+        let there = sites.values().filter(is_armed);
         let alive: HashSet<u32> = there
             .flat_map(|site| site.probes.iter().map(|(number, _)| *number))
             .collect();
@@ -372,16 +423,37 @@ impl Session {
                 self.output.complain(&line);
             }
         }
-        match none.len() > TOLD_SINGLY {
-            true => summary(&none),
-            false => none.into_iter().map(|failed| failed.text).collect(),
+        none
+    }
+
+    /// Says of a probe that is in other processes that it is not in this one; once.
+    fn tell_nowhere(&mut self, index: usize, number: u32, why: Unresolved) {
+        let Some(probe) = self.probes.get(number) else {
+            return;
+        };
+        // One that is nowhere at all was told of when it was made.
+        if probe.locations.is_empty() || !self.targets[index].nowhere.insert(number) {
+            return;
         }
+        let pid = self.targets[index].pid;
+        let (Unresolved::NotFound { message: why, .. }
+        | Unresolved::Bad(Error { message: why, .. })) = why;
+        let name = process::thread_name(pid, pid);
+        let spec = &probe.spec;
+        self.output.complain(&format!(
+            "warning: probe {number} ({spec}) is not in process {pid} ({name}): {why}"
+        ));
     }
 }
 
+/// What is lost is not asked for again, as if it were armed.
+fn is_armed(site: &&Site) -> bool {
+    site.armed.is_some() && !site.lost
+}
+
 fn armed(sites: &BTreeMap<u64, Site>) -> usize {
-    let armed = |site: &&Site| site.armed.is_some() && !site.lost && !site.probes.is_empty();
-    sites.values().filter(armed).count()
+    let armed = sites.values().filter(is_armed);
+    armed.filter(|site| !site.probes.is_empty()).count()
 }
 
 fn failure(address: u64, place: String, plans: &[(u32, Plan)], error: &EngineError) -> Failed {

@@ -46,6 +46,31 @@ pub struct Location {
     pub out: Option<WayOut>,
 }
 
+/// A location that was disabled by itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Off {
+    /// Where it was then.
+    pub address: u64,
+    /// The file's name of its module and the address in that file, which stay the same wherever the
+    /// module is loaded.
+    pub home: Option<(String, u64)>,
+}
+
+impl Off {
+    /// Disables the locations that this one is now. The same code twice in a process (`dlmopen`) is
+    /// told apart by the address, as long as that stays.
+    pub fn apply(&self, locations: &mut [Location], home: impl Fn(u64) -> Option<(String, u64)>) {
+        let is = |location: &Location| home(location.address) == self.home;
+        let there = |location: &&mut Location| location.address == self.address && is(location);
+        if let Some(location) = locations.iter_mut().find(there) {
+            location.enabled = false;
+        } else if self.home.is_some() {
+            let moved = locations.iter_mut().filter(|location| is(location));
+            moved.for_each(|location| location.enabled = false);
+        }
+    }
+}
+
 /// A breakpoint or a tracing probe, by its number.
 #[derive(Debug, Clone)]
 pub struct Probe {
@@ -77,6 +102,8 @@ pub struct Probe {
     pub left: u64,
     /// Where it is; empty while nothing that it names is loaded.
     pub locations: Vec<Location>,
+    /// Those of its locations that are disabled, whether they are there at the moment or not.
+    pub off: Vec<Off>,
     /// It has or had a place.
     pub resolved: bool,
     /// Why it has none.
@@ -138,7 +165,7 @@ impl Probes {
     /// Adds one; gives its number.
     pub fn add(&mut self, make: impl FnOnce(u32, u16) -> Probe) -> Result<u32, Error> {
         // The last place is the front's own.
-        let usable = crate::record::shared::PROBES - 1;
+        let usable = usize::from(super::sites::INTERNAL);
         let free = self.places.iter().position(|number| *number == 0);
         let place = free.unwrap_or(self.places.len());
         if place >= usable {
@@ -553,6 +580,7 @@ mod tests {
                     out: None,
                 })
                 .collect(),
+            off: Vec::new(),
             resolved: true,
             missing: None,
             chooser: None,
@@ -609,6 +637,59 @@ Num     Type           Disp Enb Address            What
             probes.table(&[99], "99"),
             "No breakpoint or watchpoint matching '99'.\n"
         );
+    }
+
+    #[test]
+    fn a_disabled_location_is_known_again_wherever_it_is() {
+        // Two libraries, and the second twice, at 0x3000 and 0x4000.
+        let home = |address: u64| {
+            let name = if address < 0x3000 { "a.so" } else { "b.so" };
+            Some((name.to_string(), address & 0xfff))
+        };
+        let off = |address| Off {
+            address,
+            home: home(address),
+        };
+        let after = |off: Off, at: &[u64]| -> Vec<bool> {
+            let at: Vec<_> = at.iter().map(|address| (*address, "f")).collect();
+            let mut probe = probe(1, 0, &at);
+            off.apply(&mut probe.locations, home);
+            probe.locations.iter().map(|l| l.enabled).collect()
+        };
+        // Another one has come before it.
+        assert_eq!(after(off(0x3010), &[0x2010, 0x3010]), [true, false]);
+        // It is loaded elsewhere; its neighbour is another function.
+        assert_eq!(after(off(0x5010), &[0x3010, 0x3020]), [false, true]);
+        assert_eq!(after(off(0x3010), &[0x3010, 0x4010]), [false, true]);
+        assert_eq!(after(off(0x3010), &[0x1010, 0x2010]), [true, true]);
+        // In no module there is the address alone.
+        let anywhere = Off {
+            address: 0x10,
+            home: None,
+        };
+        let mut probe = probe(1, 0, &[(0x10, "f"), (0x20, "f")]);
+        anywhere.apply(&mut probe.locations, |_| None);
+        assert!(!probe.locations[0].enabled && probe.locations[1].enabled);
+    }
+
+    /// Also when it is the only one that is left.
+    #[test]
+    fn the_place_of_the_front_itself_is_never_given_out() {
+        let mut probes = Probes::default();
+        let internal = super::super::sites::INTERNAL;
+        for number in 1..=u32::from(internal) {
+            assert_eq!(probes.add(|n, p| probe(n, p, &[])), Ok(number));
+        }
+        let full = probes.add(|n, p| probe(n, p, &[])).unwrap_err();
+        assert!(full.message.contains("8191 probes already"), "{full}");
+        assert!(probes.iter().all(|probe| probe.place < internal));
+        assert!(probes.at_place(internal).is_none());
+        // A place that becomes free is found again, and no other one.
+        let place = probes.remove(internal.into()).unwrap().place;
+        let number = probes.add(|n, p| probe(n, p, &[])).unwrap();
+        assert_eq!(probes.get(number).unwrap().place, place);
+        assert_eq!(number, u32::from(internal) + 1);
+        assert!(probes.add(|n, p| probe(n, p, &[])).is_err());
     }
 
     #[test]

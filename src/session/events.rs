@@ -276,6 +276,12 @@ impl Session {
                 }
                 Ok(None)
             }
+            Event::WentOn { .. } => {
+                self.output.complain(
+                    "warning: a library was loaded or unloaded while this command was held up; what ran in it until now was not looked at.",
+                );
+                Ok(None)
+            }
             Event::SignalStateChanged { .. } => {
                 self.output.complain(
                     "warning: the program blocks or ignores SIGTRAP; a hit changed that and it could not be put back.",
@@ -400,10 +406,24 @@ impl Session {
         candidates
             .into_iter()
             .filter(|(number, first, compiled)| {
-                *first && *compiled || self.condition_holds(*number, stop.tid, *compiled)
+                let decided = *first && *compiled;
+                let holds = decided || self.condition_holds(*number, stop.tid, *compiled);
+                // What the keeper could not decide it has not sampled either.
+                holds && (*compiled || self.is_sampled(*number))
             })
             .map(|(number, ..)| number)
             .collect()
+    }
+
+    /// Whether a hit is one of those that are looked at.
+    fn is_sampled(&self, number: u32) -> bool {
+        let probe = self.probes.get(number);
+        match (probe.and_then(|p| Some((p.place, p.sample?))), &self.keeper) {
+            (Some((place, rate)), Some(keeper)) => {
+                keeper.counters().probe(place).sample(rate.of, rate.all)
+            }
+            _ => true,
+        }
     }
 
     /// A body that the front ran ended in an error: counted with the probe where the thread is.

@@ -291,18 +291,27 @@ impl Images {
         ))
     }
 
-    /// What `info sharedlibrary` prints.
-    pub fn libraries(&self) -> String {
+    /// What `info sharedlibrary` prints; `pattern` is looked for in the paths.
+    pub fn libraries(&self, pattern: &str) -> String {
         let mut rows: Vec<_> = self
             .modules
             .loaded()
             .iter()
             .filter(|l| !l.main && l.path.is_absolute())
             .collect();
+        // What is no pattern is text, as in gdb.
+        let fits =
+            regex::Regex::new(pattern).or_else(|_| regex::Regex::new(&regex::escape(pattern)));
+        if let Ok(fits) = fits {
+            rows.retain(|loaded| fits.is_match(&self.path_of(loaded).to_string_lossy()));
+        }
         let place = |loaded: &&Loaded| self.order.iter().position(|bias| *bias == loaded.bias);
         rows.sort_by_key(|loaded| place(loaded).unwrap_or(usize::MAX));
         if rows.is_empty() {
-            return "No shared libraries loaded at this time.\n".into();
+            return match pattern {
+                "" => "No shared libraries loaded at this time.\n".into(),
+                _ => "No shared libraries matched.\n".into(),
+            };
         }
         let mut out = String::from(
             "From                To                  Syms Read   Shared Object Library\n",

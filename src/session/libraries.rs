@@ -43,6 +43,10 @@ const DT_DEBUG: u64 = 21;
 const ENDBR64: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
 const RET: u8 = 0xc3;
 
+/// So long a thread that has loaded something waits for a front that does not answer (it is
+/// stopped, or nobody reads what it writes).
+pub const PATIENCE_MS: u32 = 2000;
+
 /// The front's own site in a target's dynamic linker.
 #[derive(Debug, Clone)]
 pub struct Watch {

@@ -185,6 +185,7 @@ impl Session {
             sites: Default::default(),
             watch: None,
             late_interrupt: false,
+            nowhere: Default::default(),
             next_site: 0,
         });
         let index = self.targets.len() - 1;
@@ -203,6 +204,7 @@ impl Session {
         let target = &mut self.targets[index];
         target.sites.clear();
         target.watch = None;
+        target.nowhere.clear();
         target.images = Images::default();
         target.program = process::executable(target.pid).unwrap_or_default();
         let text = format!(

@@ -25,9 +25,10 @@ pub(crate) mod sites;
 pub(crate) mod threads;
 pub(crate) mod variables;
 pub(crate) mod view;
+pub(crate) mod wording;
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -80,6 +81,8 @@ pub struct Target {
     pub watch: Option<Watch>,
     /// A Ctrl-C was presented while the program's own SIGINT for it was still on its way.
     pub late_interrupt: bool,
+    /// The probes that are in other processes and not in this one, which was said.
+    pub nowhere: BTreeSet<u32>,
     next_site: u32,
 }
 
@@ -142,6 +145,8 @@ pub struct Session {
     pub announced: Option<Announced>,
     /// What the last arming did.
     pub arming: arming::Arming,
+    /// The probes that the others go without, since none of their places could be armed, and why.
+    pub unarmed: BTreeMap<u32, String>,
     keeper: Option<Keeper>,
     /// When text was made visible last.
     flushed: Instant,
@@ -171,6 +176,7 @@ impl Session {
             read_only: false,
             flushed: Instant::now(),
             arming: arming::Arming::default(),
+            unarmed: BTreeMap::new(),
             stdout_to_stderr: false,
             running: false,
             background: false,

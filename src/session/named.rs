@@ -148,6 +148,7 @@ impl Session {
         if let Some(location) = locations.first() {
             return Place::of(location);
         }
+        let (spec, _) = crate::lang::braces::split_process(spec);
         let (name, out) = super::returns::strip(spec);
         let named = self.named.get(name);
         let place = named

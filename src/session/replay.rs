@@ -424,14 +424,16 @@ impl Session {
         }
     }
 
-    /// The probes that never had a place, each with the reason and the nearest names.
+    /// The probes that never had a place, or none that could be armed, each with the reason and the
+    /// nearest names.
     pub fn unresolved(&self) -> Vec<String> {
         self.probes
             .iter()
-            .filter(|p| !p.resolved)
-            .map(|p| {
-                let why = p.missing.as_deref().unwrap_or("it was never loaded");
-                format!("probe {} ({}): {why}", p.number, p.spec)
+            .filter_map(|p| {
+                let missing = p.missing.as_deref().unwrap_or("it was never loaded");
+                let unarmed = self.unarmed.get(&p.number).map(String::as_str);
+                let why = unarmed.or((!p.resolved).then_some(missing))?;
+                Some(format!("probe {} ({}): {why}", p.number, p.spec))
             })
             .collect()
     }

@@ -52,7 +52,8 @@ impl Wanted {
         }
     }
 
-    fn fits(&self, pid: i32) -> bool {
+    /// Whether a process is one of those that are meant.
+    pub fn fits(&self, pid: i32) -> bool {
         let line = || fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         match self {
             Wanted::Pid(wanted) => *wanted == pid,

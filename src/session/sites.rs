@@ -2,15 +2,15 @@
 
 use std::sync::atomic::Ordering;
 
-use super::breakpoint::{Disposition, Location, Origin, Probe};
+use super::breakpoint::{Disposition, Location, Off, Origin, Probe};
 use super::images::{Images, Unresolved};
 use super::plan::Plan;
 use super::view::Names;
-use super::{Session, returns};
+use super::{Session, Target, returns, search, wording};
 use crate::engine::client::{EngineError, Keeper};
 use crate::engine::protocol::{Failure, SiteId, SiteSpec};
 use crate::error::Error;
-use crate::lang;
+use crate::lang::{self, braces};
 
 /// One site of one target.
 pub struct Site {
@@ -50,6 +50,11 @@ impl Session {
         spec: &str,
         origin: Origin,
     ) -> Result<Vec<Location>, Unresolved> {
+        let (spec, only) = split_process(spec, origin);
+        if let Some(only) = only {
+            self.check_process(target, only)?;
+        }
+        wording::check(spec).map_err(Unresolved::Bad)?;
         let (spec, returns) = returns::strip(spec);
         if let Some(named) = self.named.get(spec) {
             return self.locate_named(target, &named, returns);
@@ -80,6 +85,28 @@ impl Session {
             .iter()
             .map(|address| location(*address, images))
             .collect())
+    }
+
+    /// A probe is for one process, and a target is another one.
+    pub(super) fn is_for_another(&self, target: usize, spec: &str, origin: Origin) -> bool {
+        let only = split_process(spec, origin).1;
+        only.is_some_and(|only| self.check_process(target, only).is_err())
+    }
+
+    /// Whether a target is the process that a probe is for. Before there is one, every program is.
+    fn check_process(&self, target: usize, only: &str) -> Result<(), Unresolved> {
+        let wanted = search::Wanted::parse(only).map_err(Unresolved::Bad)?;
+        let Some(target) = self.targets.get(target) else {
+            return Ok(());
+        };
+        match wanted.fits(target.pid) {
+            true => Ok(()),
+            false => Err(Unresolved::NotFound {
+                message: format!("Of the processes that are traced none is {wanted}."),
+                hint: None,
+                imported: false,
+            }),
+        }
     }
 
     pub(super) fn images_of(&self, target: usize) -> Option<&Images> {
@@ -116,15 +143,14 @@ impl Session {
         let running = !self.targets.is_empty();
         for (number, spec, origin) in numbers {
             let found = self.locate(&spec, origin);
+            let images = images(&self.targets, self.program.as_ref());
             let Some(probe) = self.probes.get_mut(number) else {
                 continue;
             };
             match found {
                 Ok(mut locations) => {
-                    for (index, location) in locations.iter_mut().enumerate() {
-                        if let Some(old) = probe.locations.get(index) {
-                            location.enabled = old.enabled;
-                        }
+                    for off in &probe.off {
+                        off.apply(&mut locations, |address| home(&images, address));
                     }
                     probe.locations = locations;
                     probe.resolved = true;
@@ -148,6 +174,33 @@ impl Session {
                 }
             }
         }
+    }
+
+    /// Switches one location of a probe on or off; false if there is no such one.
+    pub fn switch_location(&mut self, number: u32, index: usize, on: bool) -> bool {
+        let images = images(&self.targets, self.program.as_ref());
+        let Some(probe) = self.probes.get_mut(number) else {
+            return false;
+        };
+        let Some(location) = probe.locations.get_mut(index) else {
+            return false;
+        };
+        location.enabled = on;
+        let off = |location: &Location| Off {
+            address: location.address,
+            home: home(&images, location.address),
+        };
+        let (here, disabled): (Vec<_>, Vec<_>) = {
+            let all = probe.locations.iter().map(|it| (off(it), it.enabled));
+            all.partition(|(_, enabled)| *enabled)
+        };
+        // Those that are not there at the moment stay off.
+        probe.off.retain(|off| {
+            let mut all = here.iter().chain(&disabled);
+            !all.any(|(other, _)| other.home == off.home)
+        });
+        probe.off.extend(disabled.into_iter().map(|(off, _)| off));
+        true
     }
 
     /// The function that will choose the one that is named, before there is a process.
@@ -221,6 +274,29 @@ impl Session {
         self.stale = true;
         true
     }
+}
+
+/// A location, and the one process that it is for.
+fn split_process(spec: &str, origin: Origin) -> (&str, Option<&str>) {
+    match origin {
+        Origin::Trace => braces::split_process(spec),
+        Origin::Break | Origin::Dprintf => (spec, None),
+    }
+}
+
+/// What locations can be in: the processes, or before there is one the program's file.
+fn images<'a>(targets: &'a [Target], program: Option<&'a Images>) -> Vec<&'a Images> {
+    let program = program.filter(|_| targets.is_empty());
+    let targets = targets.iter().map(|target| &target.images);
+    targets.chain(program).collect()
+}
+
+/// The file's name of the module that is at an address, and the address in that file.
+pub(super) fn home(among: &[&Images], address: u64) -> Option<(String, u64)> {
+    among.iter().find_map(|images| {
+        let loaded = &images.modules.loaded()[images.modules.module_at(address)?];
+        Some((loaded.name(), loaded.bias.file(address).0))
+    })
 }
 
 /// The keeper has no such target any more.

@@ -93,7 +93,7 @@ impl Variables {
         names.sort_unstable();
         names.dedup();
         let value = |name: &&String| Some(((*name).clone(), self.get(name, counters)?));
-        names.iter().filter_map(|name| value(name)).collect()
+        names.iter().filter_map(value).collect()
     }
 
     /// The name and type of a shared variable by its place.

@@ -248,7 +248,12 @@ impl Modules {
                 function,
             });
         }
-        Ok(match module.symbol_at(address) {
+        // A symbol without a size names all that lies behind it, other functions too.
+        let named = module.symbol_at(address);
+        let named = named.filter(|(symbol, offset)| {
+            *offset < module.extent(symbol) || module.frames().at(address.0).is_none()
+        });
+        Ok(match named {
             Some((symbol, _)) => self.place(index, symbol, address),
             None => Place {
                 module: index,

@@ -180,7 +180,16 @@ impl Target {
                 let _ = stopped.set_registers(&registers);
                 let pass = (registers.pc() == at).then_some(at);
                 let reason = Reason::Probe { site, probe };
-                self.tell_stopped(stopped, 0, pass, reason);
+                let patience = self.sites.get(at).and_then(|site| site.patience(probe));
+                match (patience, pass) {
+                    (Some(_), Some(at)) if self.patience.absent => {
+                        self.pass(stopped, registers, at)
+                    }
+                    (patience, pass) => {
+                        self.tell_stopped(stopped, 0, pass, reason);
+                        patience.into_iter().for_each(|it| self.wait_at_most(it));
+                    }
+                }
             }
             None if self.work.delay > 0 => {
                 let ns = std::mem::take(&mut self.work.delay);

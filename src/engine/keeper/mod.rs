@@ -15,6 +15,7 @@ mod launch;
 mod leave;
 pub(super) mod memory;
 mod orders;
+mod patience;
 mod prefetch;
 mod signals;
 mod site;

@@ -29,6 +29,7 @@ impl Target {
             Order::Leave => return self.leave(),
             Order::Request(number, request) => (number, request),
         };
+        self.patience.absent = false;
         let answer = match request {
             Request::Arm { space, .. } if space != self.space => Answer::Failed(Failure::Replaced),
             Request::Arm { sites, .. } => self.arm(sites),
@@ -37,6 +38,7 @@ impl Target {
                 tid, seen, signal, ..
             } => self.let_go_on(tid, seen, signal),
             Request::Interrupt { .. } => {
+                self.patience.forget();
                 self.interrupting = Some(number);
                 self.forget_delays();
                 self.interrupt_running();
@@ -126,7 +128,7 @@ impl Target {
     }
 
     /// Lets one thread or all of them go on, but for those whose stop the front has not seen.
-    fn let_go_on(&mut self, tid: Option<Tid>, seen: u64, signal: Option<i32>) -> Answer {
+    pub(super) fn let_go_on(&mut self, tid: Option<Tid>, seen: u64, signal: Option<i32>) -> Answer {
         let all: Vec<i32> = match tid {
             Some(tid) => vec![tid.0],
             None => self.threads.keys().copied().collect(),

@@ -1,6 +1,7 @@
 //! Sites and their patches: which byte of the target is ours, and what was there before.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::time::Duration;
 
 use super::memory::Memory;
 use super::prefetch::Plan;
@@ -33,11 +34,23 @@ pub struct Site {
     gone: bool,
     /// Its `ret` is done for the thread.
     pub by_hand: bool,
+    /// How long a thread that its first probe stopped waits for the front.
+    patience: Option<Duration>,
     /// What all its programs will read.
     pub plan: Plan,
 }
 
+fn patience(milliseconds: u32) -> Option<Duration> {
+    (milliseconds > 0).then(|| Duration::from_millis(milliseconds.into()))
+}
+
 impl Site {
+    /// How long a thread that `probe` stopped waits for the front; `None`: as long as it takes.
+    pub fn patience(&self, probe: u16) -> Option<Duration> {
+        let first = self.probes.first().is_some_and(|it| it.probe == probe);
+        self.patience.filter(|_| first)
+    }
+
     fn has_int3(&self, memory: &Memory) -> bool {
         let mut now = [0];
         memory.read(self.address, &mut now).is_ok() && now == [INT3]
@@ -122,6 +135,7 @@ impl Sites {
             self.by_id.insert(spec.id, spec.address);
             site.id = spec.id;
             site.by_hand = spec.by_hand;
+            site.patience = patience(spec.patience_ms);
             site.plan = Plan::new(&spec.probes, &site.displaced);
             site.probes = spec.probes;
             return Ok(());
@@ -165,6 +179,7 @@ impl Sites {
                 armed: true,
                 gone: false,
                 by_hand: spec.by_hand,
+                patience: patience(spec.patience_ms),
             },
         );
         self.armed.insert(address);

@@ -15,6 +15,7 @@ use super::entries::Entries;
 use super::follow::Follow;
 use super::hit::HitSpace;
 use super::memory::Memory;
+use super::patience::Patience;
 use super::signals::TrapAction;
 use super::site::Sites;
 use super::slots::SlotPages;
@@ -67,6 +68,7 @@ pub struct Target {
     pub(super) entries: Entries,
     pub(super) follow: Follow,
     pub(super) crash: CrashPoint,
+    pub(super) patience: Patience,
     /// How many stops the front was told of.
     pub(super) stops: u64,
     /// The interrupt that is under way, by its request's number.
@@ -119,6 +121,7 @@ impl Target {
             entries: Entries::default(),
             follow: Follow::default(),
             crash: CrashPoint::from_environment(),
+            patience: Patience::default(),
             stops: 0,
             interrupting: None,
             skip_execs: 0,
@@ -166,6 +169,7 @@ impl Target {
                     doorbell.answer();
                     self.serve_all(orders, &mut waiting);
                     self.end_delays();
+                    self.end_patience();
                 }
                 Ok(Some((tid, status))) => self.happened(tid, Stop::new(tid, status)),
                 Ok(None) => {}

@@ -118,6 +118,29 @@ fn functions_by_their_frames() {
     );
 }
 
+/// A symbol without a size names what lies behind it, but where that is another function it is another.
+#[test]
+fn functions_behind_a_symbol_without_a_size() {
+    let Some(program) = build("unsized.S", "unsized", &[]) else {
+        return;
+    };
+    let modules = Modules::from_program(&program).unwrap();
+    let start = resolve(&modules, "unsized_one").unwrap()[0].address.0;
+    for inside in [2, 3] {
+        let place = &resolve(&modules, &format!("unsized+{:#x}", start + inside)).unwrap()[0];
+        assert_eq!(place.function, (FileAddress(start + 2), 3), "{inside}");
+        assert_eq!(place.name, "", "{inside}");
+    }
+    let own = &resolve(&modules, &format!("unsized+{:#x}", start + 1)).unwrap()[0];
+    assert_eq!(own.function, (FileAddress(start), 2));
+    assert_eq!(own.name, "unsized_one");
+    // What is left there can be told.
+    let images = crate::session::images::Images::of_file(&program).unwrap();
+    let ways = images.ways_out(start + 2).unwrap();
+    let at: Vec<u64> = ways.iter().map(|way| way.address).collect();
+    assert_eq!(at, [start + 4]);
+}
+
 #[test]
 fn errors_name_the_cure() {
     let Some(program) = build("names.cpp", "names-errors", &["-O1"]) else {
