@@ -124,7 +124,7 @@ fn functions_behind_a_symbol_without_a_size() {
     let Some(program) = build("unsized.S", "unsized", &[]) else {
         return;
     };
-    let modules = Modules::from_program(&program).unwrap();
+    let modules = Modules::from_program(&program, &no_debug_files()).unwrap();
     let start = resolve(&modules, "unsized_one").unwrap()[0].address.0;
     for inside in [2, 3] {
         let place = &resolve(&modules, &format!("unsized+{:#x}", start + inside)).unwrap()[0];
@@ -135,7 +135,7 @@ fn functions_behind_a_symbol_without_a_size() {
     assert_eq!(own.function, (FileAddress(start), 2));
     assert_eq!(own.name, "unsized_one");
     // What is left there can be told.
-    let images = crate::session::images::Images::of_file(&program).unwrap();
+    let images = crate::session::images::Images::of_file(&program, &no_debug_files()).unwrap();
     let ways = images.ways_out(start + 2).unwrap();
     let at: Vec<u64> = ways.iter().map(|way| way.address).collect();
     assert_eq!(at, [start + 4]);
