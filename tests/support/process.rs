@@ -102,9 +102,12 @@ pub fn changed_text(pid: i32) -> Vec<(u64, u8, u8)> {
             .expect("a range");
         let size = usize::try_from(end - begin).expect("a size");
         let (mut now, mut then) = (vec![0; size], vec![0; size]);
-        memory
-            .read_exact_at(&mut now, begin)
-            .expect("mapped memory");
+        if let Err(error) = memory.read_exact_at(&mut now, begin) {
+            // A library may have been unloaded since the list was read.
+            let maps = fs::read_to_string(format!("/proc/{pid}/maps")).expect("maps");
+            assert!(!maps.lines().any(|still| still == line), "{line}: {error}");
+            continue;
+        }
         // The last page of a file may be short: what is behind its end is zero in memory too.
         let file = File::open(path).unwrap_or_else(|error| panic!("{path}: {error}"));
         let mut filled = 0;
