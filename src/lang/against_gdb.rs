@@ -28,6 +28,10 @@ struct Stopped {
 }
 
 impl Scope for Stopped {
+    fn has_symbols(&self) -> bool {
+        self.registers().is_some() && super::library_has_debug_info()
+    }
+
     fn read(&self, address: u64, buf: &mut [u8]) -> Result<(), Unreadable> {
         for (at, byte) in buf.iter_mut().enumerate() {
             let address = address.wrapping_add(at as u64);

@@ -42,6 +42,10 @@ struct Snapshot {
 }
 
 impl Scope for Snapshot {
+    fn has_symbols(&self) -> bool {
+        self.registers().is_some() && super::library_has_debug_info()
+    }
+
     fn read(&self, address: u64, buf: &mut [u8]) -> Result<(), Unreadable> {
         for (i, byte) in buf.iter_mut().enumerate() {
             let at = address.wrapping_add(i as u64);

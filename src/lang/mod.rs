@@ -70,3 +70,12 @@ pub(crate) fn short_form(name: &str) -> Option<Expr> {
         _ => None,
     }
 }
+
+/// Whether gdb finds the C library's debug information on this machine, on which some of its texts depend.
+#[cfg(test)]
+fn library_has_debug_info() -> bool {
+    use crate::symbols::{DebugDirectories, Modules};
+    let library = std::path::Path::new("/usr/lib/x86_64-linux-gnu/libc.so.6");
+    let modules = Modules::from_program(library, &DebugDirectories::default());
+    modules.is_ok_and(|modules| modules.loaded()[0].module.has_debug_info())
+}

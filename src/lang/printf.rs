@@ -129,7 +129,10 @@ fn format_argument(
         }),
         Class::WideChar => {
             if value.ty().own_name() != Some("wchar_t") {
-                return Err(Error::new("expected wchar_t argument for %lc"));
+                return Err(Error::new(match scope.has_symbols() {
+                    true => "expected wchar_t argument for %lc",
+                    false => "No type named wchar_t.",
+                }));
             }
             let c = char::from_u32(to_long(value, scope)? as u32).unwrap_or('?');
             Ok(conversion.string(c.to_string().as_bytes()))

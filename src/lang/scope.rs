@@ -137,7 +137,7 @@ pub(crate) trait Scope {
     }
 
     /// Whether any module has debug info, which decides between two texts for an unknown name.
-    /// gdb usually has some as soon as the C library is there.
+    /// Taken for granted where there is a process, unless the scope knows.
     fn has_symbols(&self) -> bool {
         self.registers().is_some()
     }

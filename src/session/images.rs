@@ -428,10 +428,6 @@ impl Names for Images {
         Ok(())
     }
 
-    fn any(&self) -> bool {
-        !self.modules.loaded().is_empty()
-    }
-
     fn debug_info(&self) -> bool {
         let mut loaded = self.modules.loaded().iter();
         loaded.any(|loaded| loaded.module.has_debug_info())
@@ -460,9 +456,6 @@ impl Names for NoImages {
     }
     fn read(&self, address: u64, _: &mut [u8]) -> Result<(), u64> {
         Err(address)
-    }
-    fn any(&self) -> bool {
-        false
     }
     fn debug_info(&self) -> bool {
         false

@@ -24,8 +24,6 @@ pub trait Names {
     fn linkage_symbol_at(&self, address: u64) -> Option<(String, u64)>;
     /// What the files hold at an address.
     fn read(&self, address: u64, buf: &mut [u8]) -> Result<(), u64>;
-    /// Whether anything is loaded.
-    fn any(&self) -> bool;
     /// Whether any of it has debug info.
     fn debug_info(&self) -> bool;
 }
@@ -295,11 +293,7 @@ impl Scope for View<'_> {
     }
 
     fn has_symbols(&self) -> bool {
-        match &self.source {
-            Source::Files => self.names.debug_info(),
-            // The C library's is usually there.
-            Source::Live { .. } | Source::Record(_) => self.names.any(),
-        }
+        self.names.debug_info()
     }
 
     fn variable(&self, name: &str) -> Option<Value> {
