@@ -206,19 +206,8 @@ fn the_bytes_change_twice() {
         target.expect("ready");
         let pid = target.pid().to_string();
         let ignore = format!("ignore 1 {ALL}");
-        let mut session = Tracer::Trapline.batch(&[
-            "-p",
-            &pid,
-            "-ex",
-            "break *Fibon",
-            "-ex",
-            &ignore,
-            "-ex",
-            "echo armed\\n",
-            "-ex",
-            "continue",
-        ])?;
-        session.expect("armed");
+        let arguments = ["-p", &pid, "-ex", "break *Fibon", "-ex", &ignore];
+        let mut session = Tracer::Trapline.armed(&arguments, &[])?;
         target.ask("go", "calls done");
         session.signal(Signal::SIGINT);
         session.finish();

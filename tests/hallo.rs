@@ -116,17 +116,7 @@ fn attached(tracer: Tracer) -> Result<(), Missing> {
     let pair = Pair::start("hallo-client")?;
     let mut client = pair.waiting(&["--requests", "200"]);
     let pid = client.pid().to_string();
-    let mut session = tracer.batch(&[
-        "-p",
-        &pid,
-        "-x",
-        &script("hallo.gdb"),
-        "-ex",
-        "echo armed\\n",
-        "-ex",
-        "continue",
-    ])?;
-    session.expect("armed");
+    let mut session = tracer.armed(&["-p", &pid, "-x", &script("hallo.gdb")], &[])?;
     client.send("go");
     let text = client.succeed();
     assert!(

@@ -313,7 +313,7 @@ fn leaving_in_the_middle_of_storms() {
         target.ask("forever 3", "begun");
         for round in 0..50 {
             let pid = target.pid().to_string();
-            let mut session = Tracer::Trapline.batch(&[
+            let arguments = [
                 "-p",
                 &pid,
                 "-ex",
@@ -322,12 +322,8 @@ fn leaving_in_the_middle_of_storms() {
                 "break *plugin_pass",
                 "-ex",
                 "ignore 1 1000000000",
-                "-ex",
-                "echo armed\\n",
-                "-ex",
-                "continue",
-            ])?;
-            session.expect("armed");
+            ];
+            let session = Tracer::Trapline.armed(&arguments, &[])?;
             std::thread::sleep(Duration::from_millis(round % 7));
             leave(&target, session);
         }

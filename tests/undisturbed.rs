@@ -22,17 +22,8 @@ fn attached(
         &stop,
         "-ex",
         "ignore 1 1000000000",
-        "-ex",
-        "echo armed\\n",
     ];
-    let mut session = Tracer::Trapline.batch(
-        &[
-            &arguments[..],
-            &["-ex", "continue", "-ex", "info breakpoints"],
-        ]
-        .concat(),
-    )?;
-    session.expect("armed");
+    let mut session = Tracer::Trapline.armed(&arguments, &["-ex", "info breakpoints"])?;
     meanwhile(target);
     session.signal(Signal::SIGINT);
     let text = session.finish().1;

@@ -64,21 +64,17 @@ fn trace(arguments: &[&str]) -> App {
 /// was hit.
 fn attached(target: &mut App, meanwhile: impl FnOnce(&mut App)) -> Result<String, Missing> {
     let pid = target.pid().to_string();
-    let mut session = Tracer::Trapline.batch(&[
-        "-p",
-        &pid,
-        "-ex",
-        "break *site",
-        "-ex",
-        "ignore 1 1000000000",
-        "-ex",
-        "echo armed\\n",
-        "-ex",
-        "continue",
-        "-ex",
-        "info breakpoints",
-    ])?;
-    session.expect("armed");
+    let mut session = Tracer::Trapline.armed(
+        &[
+            "-p",
+            &pid,
+            "-ex",
+            "break *site",
+            "-ex",
+            "ignore 1 1000000000",
+        ],
+        &["-ex", "info breakpoints"],
+    )?;
     meanwhile(target);
     session.signal(Signal::SIGINT);
     let text = session.finish().1;

@@ -52,17 +52,7 @@ fn every_reply(
     let stack = Stack::start(directory)?;
     let mut client = stack.client(&["--requests", &requests.to_string()])?;
     let pid = client.pid().to_string();
-    let mut session = tracer.batch(&[
-        "-p",
-        &pid,
-        "-x",
-        &script(file),
-        "-ex",
-        "echo armed\\n",
-        "-ex",
-        "continue",
-    ])?;
-    session.expect("armed");
+    let mut session = tracer.armed(&["-p", &pid, "-x", &script(file)], &[])?;
     client.send("go");
     let line = client.expect("replies=");
     assert!(

@@ -28,13 +28,9 @@ pub struct Options {
 
 /// Runs `trapline doctor`; `arguments` is what follows that word.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Result<u8, Error> {
-    let options = match Options::try_parse_from(arguments) {
+    let options: Options = match super::read(arguments) {
         Ok(options) => options,
-        Err(error) => {
-            // clap knows which of its texts are help and which are complaints.
-            let _ = error.print();
-            return Ok(error.exit_code() as u8);
-        }
+        Err(status) => return Ok(status),
     };
     let pid = options.target.as_deref().map(search::find).transpose()?;
     let report = doctor::run(pid);

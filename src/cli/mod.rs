@@ -8,6 +8,7 @@ mod symbols;
 mod targets;
 mod trace;
 
+use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -35,6 +36,15 @@ pub fn main() -> ExitCode {
             ExitCode::from(status(&error))
         }
     }
+}
+
+/// Reads a command's options. `Err`: help or a complaint was printed, and this is the exit status.
+fn read<O: clap::Parser>(arguments: impl IntoIterator<Item = OsString>) -> Result<O, u8> {
+    O::try_parse_from(arguments).map_err(|error| {
+        // clap knows which of its texts are help and which are complaints.
+        let _ = error.print();
+        error.exit_code() as u8
+    })
 }
 
 /// Reads the user's files of named probes: those of the configuration directory, where one that is

@@ -49,12 +49,9 @@ pub struct Options {
 
 /// Runs `trapline symbols`; `arguments` is what follows that word.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Result<u8, Error> {
-    let options = match Options::try_parse_from(arguments) {
+    let options: Options = match super::read(arguments) {
         Ok(options) => options,
-        Err(error) => {
-            let _ = error.print();
-            return Ok(error.exit_code() as u8);
-        }
+        Err(status) => return Ok(status),
     };
     let (file, pattern) = operands(&options)?;
     let live = options.target.is_some();

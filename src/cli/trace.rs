@@ -136,13 +136,9 @@ pub enum When {
 
 /// Runs `trapline trace`; `arguments` is what follows that word.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Result<u8, Error> {
-    let options = match Options::try_parse_from(arguments) {
+    let options: Options = match super::read(arguments) {
         Ok(options) => options,
-        Err(error) => {
-            // clap knows which of its texts are help and which are complaints.
-            let _ = error.print();
-            return Ok(error.exit_code() as u8);
-        }
+        Err(status) => return Ok(status),
     };
     if options.list_probes {
         return list_probes(&options);

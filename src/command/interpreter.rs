@@ -38,6 +38,18 @@ pub struct Call<'a> {
     pub at: &'a Position,
 }
 
+impl<'a> Call<'a> {
+    /// The same, of another command.
+    pub fn of(&self, name: &'static str, arguments: &'a str) -> Call<'a> {
+        Call {
+            name,
+            arguments,
+            untrimmed: arguments,
+            ..*self
+        }
+    }
+}
+
 /// What a command does.
 pub type Action = fn(&mut Interpreter, &Call<'_>) -> Result<(), Error>;
 
@@ -437,13 +449,7 @@ impl Interpreter {
     pub fn sub(&mut self, table: &Table<Action>, call: &Call<'_>) -> Result<(), Error> {
         let (name, arguments) = table::split(call.arguments);
         let entry = table.find(name)?;
-        let call = Call {
-            name: entry.name,
-            arguments,
-            untrimmed: arguments,
-            ..*call
-        };
-        (entry.action)(self, &call)
+        (entry.action)(self, &call.of(entry.name, arguments))
     }
 
     /// Lets the target go on and waits until a person must see something.

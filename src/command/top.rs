@@ -503,12 +503,7 @@ fn help(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
         }
         Found::Alias(line) => {
             let line = line.trim_end().to_string();
-            let call = Call {
-                arguments: &line,
-                untrimmed: &line,
-                ..*call
-            };
-            return help(i, &call);
+            return help(i, &call.of(call.name, &line));
         }
     };
     let below: Option<(&Table<Action>, &str)> = match entry.name {

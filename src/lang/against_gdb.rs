@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::examine::ExamineState;
-use super::scope::Special;
 use super::script::{FullNames, Resolver};
 use super::statement::{Context, parse_statement};
 use super::*;
@@ -65,10 +64,6 @@ impl Scope for Stopped {
         Ok(())
     }
 
-    fn vector_register(&self, _: &str) -> Option<Vec<u8>> {
-        None
-    }
-
     fn symbol(&self, name: &str) -> Option<Symbol> {
         let (address, size, _) = self.symbols.iter().find(|symbol| symbol.2 == name)?;
         let text = matches!(name, "main" | "stop_here");
@@ -109,10 +104,6 @@ impl Scope for Stopped {
     fn push_history(&mut self, value: Value) -> usize {
         self.history.push(value);
         self.history.len()
-    }
-
-    fn special(&self, _: Special) -> Option<u64> {
-        None
     }
 
     fn warn(&self, text: &str) {

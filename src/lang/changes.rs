@@ -2,13 +2,10 @@
 //!
 //! `--read-only` refuses it before anything is touched. Convenience variables are not the program's.
 
-use crate::arch::{Register, Registers};
-
 use super::parse_type::starts_type;
-use super::scope::Special;
 use super::script::{Line, Node, Resolver, split_word};
 use super::statement::{Statement, parse_statement};
-use super::{Expr, Scope, ScopeError, Symbol, SymbolKind, Unreadable, Value, parse};
+use super::{Expr, Scope, ScopeError, Symbol, SymbolKind, Value, parse};
 
 /// The first line of a body that would change the program.
 pub(crate) fn first_change<'n>(nodes: &'n [Node], resolver: &dyn Resolver) -> Option<&'n Line> {
@@ -87,26 +84,6 @@ fn is_variable(target: &Expr) -> bool {
 struct AnyName;
 
 impl Scope for AnyName {
-    fn read(&self, address: u64, _: &mut [u8]) -> Result<(), Unreadable> {
-        Err(Unreadable { address })
-    }
-
-    fn write(&mut self, address: u64, _: &[u8]) -> Result<(), ScopeError> {
-        Err(Unreadable { address }.into())
-    }
-
-    fn registers(&self) -> Option<&Registers> {
-        None
-    }
-
-    fn set_register(&mut self, _: Register, _: u64) -> Result<(), ScopeError> {
-        Err(ScopeError::NoRegisters)
-    }
-
-    fn vector_register(&self, _: &str) -> Option<Vec<u8>> {
-        None
-    }
-
     fn symbol(&self, name: &str) -> Option<Symbol> {
         // Words of the language, which a symbol would hide.
         let own = matches!(name, "true" | "false") || starts_type(name);
@@ -117,32 +94,12 @@ impl Scope for AnyName {
         })
     }
 
-    fn symbol_at(&self, _: u64) -> Option<(String, u64)> {
-        None
-    }
-
     fn variable(&self, _: &str) -> Option<Value> {
         None
     }
 
     fn set_variable(&mut self, _: &str, _: Value) -> Result<(), ScopeError> {
         Ok(())
-    }
-
-    fn history(&self, _: usize) -> Option<Value> {
-        None
-    }
-
-    fn history_length(&self) -> usize {
-        0
-    }
-
-    fn push_history(&mut self, _: Value) -> usize {
-        0
-    }
-
-    fn special(&self, _: Special) -> Option<u64> {
-        None
     }
 }
 

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use object::{Object, ObjectSection, ObjectSymbol, SymbolKind as ElfKind};
 
-use super::scope::{Scope, ScopeError, Special, Symbol, SymbolKind, Unreadable};
+use super::scope::{Scope, ScopeError, Symbol, SymbolKind, Unreadable};
 use super::{Value, evaluate, parse, print_value, type_of};
 use crate::arch::{Register, Registers};
 
@@ -132,10 +132,6 @@ impl Scope for Snapshot {
     fn push_history(&mut self, value: Value) -> usize {
         self.history.push(value);
         self.history.len()
-    }
-
-    fn special(&self, _: Special) -> Option<u64> {
-        None
     }
 
     fn warn(&self, text: &str) {

@@ -85,9 +85,6 @@ impl Scope for Small {
             kind,
         })
     }
-    fn symbol_at(&self, _: u64) -> Option<(String, u64)> {
-        None
-    }
     fn variable(&self, name: &str) -> Option<Value> {
         let found = self.variables.iter().rev().find(|(n, _)| n == name);
         found.map(|(_, v)| v.clone())

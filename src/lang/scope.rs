@@ -97,23 +97,38 @@ pub(crate) struct Symbol {
     pub kind: SymbolKind,
 }
 
-/// What an expression can reach: a live target at a stop, or the snapshot of a record.
+/// What an expression can reach: a live target at a stop, or the snapshot of a record. One that says
+/// nothing of its own about memory, registers, the history or a hit has none.
 pub(crate) trait Scope {
     /// Reads memory as the program would see it (without our own patches).
-    fn read(&self, address: u64, buf: &mut [u8]) -> Result<(), Unreadable>;
+    fn read(&self, address: u64, buf: &mut [u8]) -> Result<(), Unreadable> {
+        let _ = buf;
+        Err(Unreadable { address })
+    }
 
     /// Writes memory.
-    fn write(&mut self, address: u64, bytes: &[u8]) -> Result<(), ScopeError>;
+    fn write(&mut self, address: u64, bytes: &[u8]) -> Result<(), ScopeError> {
+        let _ = bytes;
+        Err(Unreadable { address }.into())
+    }
 
     /// The general registers; `None` without a process, which is gdb's `No registers.`
-    fn registers(&self) -> Option<&Registers>;
+    fn registers(&self) -> Option<&Registers> {
+        None
+    }
 
     /// Changes one general register.
-    fn set_register(&mut self, register: Register, value: u64) -> Result<(), ScopeError>;
+    fn set_register(&mut self, register: Register, value: u64) -> Result<(), ScopeError> {
+        let _ = (register, value);
+        Err(ScopeError::NoRegisters)
+    }
 
     /// The bytes of an x87, SSE or AVX register or control register by gdb's name (`st0` 10
     /// bytes, `xmm0` 16, `ymm0` 32, `mxcsr` 4, `fctrl` 4 …); `None` where it is not known.
-    fn vector_register(&self, name: &str) -> Option<Vec<u8>>;
+    fn vector_register(&self, name: &str) -> Option<Vec<u8>> {
+        let _ = name;
+        None
+    }
 
     /// Changes an x87, SSE or AVX register.
     fn set_vector_register(&mut self, name: &str, bytes: &[u8]) -> Result<(), ScopeError> {
@@ -128,7 +143,10 @@ pub(crate) trait Scope {
 
     /// The symbol at or before an address and the distance to it, as gdb prints it in
     /// `<name+off>`: demangled with parameters.
-    fn symbol_at(&self, address: u64) -> Option<(String, u64)>;
+    fn symbol_at(&self, address: u64) -> Option<(String, u64)> {
+        let _ = address;
+        None
+    }
 
     /// As [`Scope::symbol_at`] with the name as the linker knows it, mangled: gdb prints it in
     /// `print/a`, `x/a` and `x/i` (its `print asm-demangle` is off).
@@ -149,16 +167,27 @@ pub(crate) trait Scope {
     fn set_variable(&mut self, name: &str, value: Value) -> Result<(), ScopeError>;
 
     /// Value number `number` (from 1) of the value history.
-    fn history(&self, number: usize) -> Option<Value>;
+    fn history(&self, number: usize) -> Option<Value> {
+        let _ = number;
+        None
+    }
 
     /// How many values the history holds.
-    fn history_length(&self) -> usize;
+    fn history_length(&self) -> usize {
+        0
+    }
 
     /// Appends to the history; gives the number. The value's contents have been read already.
-    fn push_history(&mut self, value: Value) -> usize;
+    fn push_history(&mut self, value: Value) -> usize {
+        let _ = value;
+        0
+    }
 
     /// Facts about the hit: `$_now $_wall $_tid $_pid $_cpu`.
-    fn special(&self, what: Special) -> Option<u64>;
+    fn special(&self, what: Special) -> Option<u64> {
+        let _ = what;
+        None
+    }
 
     /// Texts about the hit: `$_comm $_func $_probe`.
     fn fact(&self, what: Fact) -> Option<String> {

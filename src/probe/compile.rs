@@ -14,10 +14,10 @@ use std::collections::HashMap;
 
 use crate::arch::{ExitKind, Register, Registers};
 use crate::lang::rate::Rate;
-use crate::lang::scope::{Fact, Special, Unavailable, WayOut};
+use crate::lang::scope::{Fact, Unavailable, WayOut};
 use crate::lang::script::Position;
 use crate::lang::statement::{Command, Statement};
-use crate::lang::{Error, Expr, Scope, ScopeError, Symbol, Type, Unreadable, Value};
+use crate::lang::{Error, Expr, Scope, ScopeError, Symbol, Type, Value};
 
 use super::interpret::{MAX_OPS, MAX_VALUES};
 use super::program::{Op, Program, V, Width};
@@ -426,10 +426,6 @@ fn refused() -> ScopeError {
 }
 
 impl Scope for StaticScope<'_> {
-    fn read(&self, address: u64, _: &mut [u8]) -> Result<(), Unreadable> {
-        Err(Unreadable { address })
-    }
-
     fn write(&mut self, _: u64, _: &[u8]) -> Result<(), ScopeError> {
         Err(refused())
     }
@@ -440,10 +436,6 @@ impl Scope for StaticScope<'_> {
 
     fn set_register(&mut self, _: Register, _: u64) -> Result<(), ScopeError> {
         Err(refused())
-    }
-
-    fn vector_register(&self, _: &str) -> Option<Vec<u8>> {
-        None
     }
 
     fn symbol(&self, name: &str) -> Option<Symbol> {
@@ -467,22 +459,6 @@ impl Scope for StaticScope<'_> {
 
     fn set_variable(&mut self, _: &str, _: Value) -> Result<(), ScopeError> {
         Err(refused())
-    }
-
-    fn history(&self, _: usize) -> Option<Value> {
-        None
-    }
-
-    fn history_length(&self) -> usize {
-        0
-    }
-
-    fn push_history(&mut self, _: Value) -> usize {
-        0
-    }
-
-    fn special(&self, _: Special) -> Option<u64> {
-        None
     }
 
     fn fact(&self, what: Fact) -> Option<String> {

@@ -27,6 +27,15 @@ impl Tracer {
         Ok(App::spawn(command))
     }
 
+    /// A batch run that goes on after `arguments` with its breakpoints in place, and does `after` when it has
+    /// stopped again.
+    pub fn armed(self, arguments: &[&str], after: &[&str]) -> Result<App, Missing> {
+        const GO: [&str; 4] = ["-ex", "echo armed\\n", "-ex", "continue"];
+        let mut session = self.batch(&[arguments, &GO, after].concat())?;
+        session.expect("armed");
+        Ok(session)
+    }
+
     /// The command line without its arguments.
     pub fn command(self) -> Result<Command, Missing> {
         let mut command = match self {

@@ -503,13 +503,7 @@ pub fn set(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
     match find(&SET, call.arguments)? {
         None => set_expression(i, call),
         Some((Setting::Own(entry), arguments)) => {
-            let call = Call {
-                name: entry.name,
-                arguments,
-                untrimmed: arguments,
-                ..*call
-            };
-            (entry.action)(i, &call)
+            (entry.action)(i, &call.of(entry.name, arguments))
         }
         Some((Setting::Known(known), text)) => {
             let value = known.kind.read(i, text)?;
@@ -550,20 +544,9 @@ pub fn show(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
             call.arguments
         ),
         Some((Setting::Own(entry), arguments)) => {
-            let call = Call {
-                name: entry.name,
-                arguments,
-                untrimmed: arguments,
-                ..*call
-            };
-            (entry.action)(i, &call)
+            (entry.action)(i, &call.of(entry.name, arguments))
         }
-        Some((Setting::Known(known), _)) => {
-            let value = i.session.settings.known.get(known.name);
-            let line = known.line(value.map(String::as_str));
-            i.print(&format!("{line}\n"));
-            Ok(())
-        }
+        Some((Setting::Known(known), _)) => show_known(i, known),
         Some((Setting::Prefix(prefix), _)) => show_all(i, &format!("{prefix} "), call),
     }
 }
@@ -578,22 +561,19 @@ fn show_all(i: &mut Interpreter, prefix: &str, call: &Call<'_>) -> Result<(), Er
     names.sort_unstable();
     for name in names {
         i.print(&format!("{name}:  "));
-        let call = Call {
-            arguments: "",
-            untrimmed: "",
-            ..*call
-        };
         match (SHOW.exact(name), known::find(name)) {
-            (Some(entry), _) => (entry.action)(i, &call)?,
-            (None, Some(known)) => {
-                let value = i.session.settings.known.get(name);
-                let line = known.line(value.map(String::as_str));
-                i.print(&format!("{line}\n"));
-            }
+            (Some(entry), _) => (entry.action)(i, &call.of(call.name, ""))?,
+            (None, Some(known)) => show_known(i, known)?,
             (None, None) => {}
         }
     }
     Ok(())
+}
+
+fn show_known(i: &mut Interpreter, known: &Known) -> Result<(), Error> {
+    say(i, |s| {
+        known.line(s.known.get(known.name).map(String::as_str))
+    })
 }
 
 fn say(i: &mut Interpreter, text: impl FnOnce(&Settings) -> String) -> Result<(), Error> {

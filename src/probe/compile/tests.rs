@@ -6,8 +6,10 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 
 use super::*;
+use crate::lang::Unreadable;
 use crate::lang::body::parse_body;
 use crate::lang::examine::ExamineState;
+use crate::lang::scope::Special;
 use crate::lang::script::{FullNames, read};
 use crate::lang::statement::{Context, Flow, run_body};
 use crate::lang::{SymbolKind, evaluate, parse};
@@ -144,10 +146,6 @@ impl Scope for World {
         Ok(())
     }
 
-    fn vector_register(&self, _: &str) -> Option<Vec<u8>> {
-        None
-    }
-
     fn symbol(&self, name: &str) -> Option<Symbol> {
         let (address, kind) = match name {
             "data" => (DATA, SymbolKind::Data),
@@ -159,10 +157,6 @@ impl Scope for World {
             size: 16,
             kind,
         })
-    }
-
-    fn symbol_at(&self, _: u64) -> Option<(String, u64)> {
-        None
     }
 
     fn variable(&self, name: &str) -> Option<Value> {
