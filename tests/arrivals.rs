@@ -3,36 +3,28 @@
 mod support;
 
 use std::os::unix::process::CommandExt as _;
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::Command;
 
 use nix::sys::signal::Signal;
-use support::{App, Missing, Tracer, process, test, testapp, unique};
+use support::{App, Missing, TempFile, Tracer, process, temp_path, test, testapp, unique};
 
-/// A copy of the library under a name that no other test uses; gone when this is dropped.
-struct Library(PathBuf);
+/// A copy of the library under a name that no other test uses.
+struct Library(TempFile);
 
 impl Library {
     fn new() -> Result<Library, Missing> {
-        let path = std::env::temp_dir()
-            .join(unique("plugin"))
-            .with_extension("so");
-        std::fs::copy(testapp("libplugin.so")?, &path).expect("a copy");
-        Ok(Library(path))
+        let file = TempFile::at(temp_path("plugin").with_extension("so"));
+        std::fs::copy(testapp("libplugin.so")?, &file).expect("a copy");
+        Ok(Library(file))
     }
 
     fn name(&self) -> String {
-        self.0
-            .file_name()
+        let path: &Path = self.0.as_ref();
+        path.file_name()
             .expect("a name")
             .to_string_lossy()
             .into_owned()
-    }
-}
-
-impl Drop for Library {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
     }
 }
 
@@ -41,7 +33,7 @@ fn loads(name: &str, library: Option<&Library>) -> Result<App, Missing> {
     let mut command = Command::new(testapp("loads")?);
     command.arg0(name);
     if let Some(library) = library {
-        command.arg("--library").arg(&library.0);
+        command.arg("--library").arg(library.0.path());
     }
     let mut app = App::spawn(command);
     app.expect("ready");

@@ -4,32 +4,14 @@
 mod support;
 
 use std::fs;
-use std::path::PathBuf;
 use std::process::Command;
 
 use nix::sys::signal::Signal;
-use support::{App, Missing, process, test, testapp, unique};
-
-/// A directory that is gone when this is dropped.
-struct Directory(PathBuf);
-
-impl Directory {
-    fn new() -> Directory {
-        let path = std::env::temp_dir().join(unique("trapline-container"));
-        fs::create_dir(&path).expect("a directory");
-        Directory(path)
-    }
-}
-
-impl Drop for Directory {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
+use support::{App, Missing, TempDir, process, test, testapp};
 
 /// A shell, the first process of its own namespaces, with the library on a file system that only it sees:
 /// `$library`; `$loads` and `$trapline` are the programs.
-fn inside(directory: &Directory, script: &str) -> Result<App, Missing> {
+fn inside(directory: &TempDir, script: &str) -> Result<App, Missing> {
     let mut probe = Command::new("unshare");
     let allowed = probe
         .args(["-m", "-p", "-f", "--mount-proc", "true"])
@@ -42,7 +24,7 @@ fn inside(directory: &Directory, script: &str) -> Result<App, Missing> {
     let mut command = Command::new("unshare");
     let prepared = format!(
         "set -e; mount -t tmpfs none '{0}'; cp '{1}' '{0}/libinside.so'; library='{0}/libinside.so'; {script}",
-        directory.0.display(),
+        directory.path().display(),
         testapp("libplugin.so")?.display(),
     );
     command
@@ -84,12 +66,12 @@ fn counts(text: &str, passes: u32, begun: u32) {
 #[test]
 fn from_outside() {
     test(|| {
-        let directory = Directory::new();
+        let directory = TempDir::new("trapline-container");
         let mut target = inside(&directory, "exec \"$loads\" --library \"$library\"")?;
         // Its number inside.
         assert_eq!(target.expect("ready"), "ready 1");
         let outside = child(target.pid());
-        assert!(!directory.0.join("libinside.so").exists());
+        assert!(!directory.join("libinside.so").exists());
         for loaded in [false, true] {
             if loaded {
                 target.ask("open", "open");
@@ -122,7 +104,7 @@ fn from_outside() {
 #[test]
 fn from_inside_without_the_administrators_capability() {
     test(|| {
-        let directory = Directory::new();
+        let directory = TempDir::new("trapline-container");
         let mut both = inside(
             &directory,
             "exec 3<&0; \"$loads\" --library \"$library\" <&3 & target=$!; \
@@ -145,8 +127,8 @@ fn from_inside_without_the_administrators_capability() {
 #[test]
 fn a_library_that_was_replaced() {
     test(|| {
-        let directory = Directory::new();
-        let library = directory.0.join("libreplaced.so");
+        let directory = TempDir::new("trapline-container");
+        let library = directory.join("libreplaced.so");
         fs::copy(testapp("libplugin.so")?, &library).expect("a copy");
         let mut target = App::start(
             &testapp("loads")?,
@@ -155,7 +137,7 @@ fn a_library_that_was_replaced() {
         target.expect("ready");
         target.ask("open", "open");
         // Another file takes its name, as a package's upgrade does.
-        let other = directory.0.join("new");
+        let other = directory.join("new");
         fs::copy(testapp("fibon")?, &other).expect("a copy");
         fs::rename(&other, &library).expect("a new name");
         let mut command = support::tracer::trapline();

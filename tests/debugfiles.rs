@@ -7,18 +7,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use support::{App, Missing, Tracer, normalise, test, testapp, unique};
+use support::{App, Missing, TempDir, Tracer, normalise, test, testapp, text};
 
-/// A directory with a library that was split; it is gone when this is dropped.
+/// A directory with a library that was split.
 struct Split {
-    root: PathBuf,
+    root: TempDir,
     build_id: String,
-}
-
-impl Drop for Split {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.root);
-    }
 }
 
 fn run(program: &str, arguments: &[&str], directory: &Path) -> Result<String, Missing> {
@@ -35,13 +29,9 @@ fn run(program: &str, arguments: &[&str], directory: &Path) -> Result<String, Mi
 impl Split {
     /// `lib/libsplit.so` without `.symtab` and the debug file `libsplit.debug` beside no one.
     fn new() -> Result<Split, Missing> {
-        let root = std::env::temp_dir().join(unique("trapline-split"));
-        fs::create_dir_all(root.join("lib")).expect("a directory");
-        let mut split = Split {
-            root,
-            build_id: String::new(),
-        };
-        let root = &split.root;
+        let directory = TempDir::new("trapline-split");
+        let root = directory.path();
+        fs::create_dir(root.join("lib")).expect("a directory");
         fs::copy(testapp("libsplit.so")?, root.join("lib/libsplit.so")).expect("a copy");
         let notes = run("readelf", &["-n", "lib/libsplit.so"], root)?;
         let id = notes.split("Build ID: ").nth(1).expect("a build id");
@@ -49,8 +39,10 @@ impl Split {
         let debug = ["--only-keep-debug", "lib/libsplit.so", "libsplit.debug"];
         run("objcopy", &debug, root)?;
         run("strip", &["lib/libsplit.so"], root)?;
-        split.build_id = id;
-        Ok(split)
+        Ok(Split {
+            root: directory,
+            build_id: id,
+        })
     }
 
     fn path(&self, inside: &str) -> PathBuf {
@@ -74,7 +66,7 @@ impl Split {
     /// Writes `.gnu_debuglink` into the library.
     fn link(&self) -> Result<(), Missing> {
         let link = ["--add-gnu-debuglink=libsplit.debug", "lib/libsplit.so"];
-        run("objcopy", &link, &self.root).map(|_| ())
+        run("objcopy", &link, self.root.path()).map(|_| ())
     }
 
     /// What a tracer prints that breaks in the library's static function: on both streams.
@@ -103,7 +95,6 @@ impl Split {
             .env("LD_LIBRARY_PATH", self.path("lib"))
             .stdin(Stdio::null());
         let output = command.output().expect("the tracer runs");
-        let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
         Ok((normalise(&text(&output.stdout)), text(&output.stderr)))
     }
 
@@ -207,7 +198,6 @@ fn symbols(arguments: &[&str]) -> (String, String) {
     let mut command = support::tracer::trapline();
     command.arg("symbols").args(arguments);
     let output = command.output().expect("trapline runs");
-    let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
     (text(&output.stdout), text(&output.stderr))
 }
 
@@ -252,7 +242,7 @@ fn in_the_root_of_the_process() {
         fs::create_dir(&inside).expect("a directory");
         let script = format!(
             "set -e; cd '{}'; mount -t tmpfs none inside; cp lib/libsplit.so libsplit.debug inside; LD_LIBRARY_PATH=$PWD/inside exec '{}' wait",
-            split.root.display(),
+            split.root.path().display(),
             testapp("split-client")?.display()
         );
         let mut command = Command::new("unshare");

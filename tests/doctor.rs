@@ -2,35 +2,14 @@
 
 mod support;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
-use support::{App, Missing, Tracer, process, test, testapp};
+use support::{App, Missing, TempFile, Tracer, json_lines, process, schema, test, testapp};
 
-/// A copy of a program that every user may execute, wherever the build is.
-struct Public(PathBuf);
-
-impl Public {
-    /// Of the command.
-    fn new() -> Public {
-        Public::of(Path::new(support::tracer::trapline().get_program()))
-    }
-
-    fn of(built: &Path) -> Public {
-        let path = std::env::temp_dir().join(support::unique("trapline-doctor"));
-        std::fs::copy(built, &path).expect("a copy");
-        Public(path)
-    }
-
-    fn path(&self) -> &str {
-        self.0.to_str().expect("a plain path")
-    }
-}
-
-impl Drop for Public {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
-    }
+/// A copy of the command that every user may execute, wherever the build is.
+fn public() -> TempFile {
+    TempFile::copy(Path::new(support::tracer::trapline().get_program()))
 }
 
 fn root() -> Result<(), Missing> {
@@ -122,16 +101,10 @@ fn root_can_trace_and_every_line_has_its_form() {
 
 #[test]
 fn json_keeps_to_its_schema() {
-    let path = support::root().join("schema/doctor-v1.json");
-    let schema = std::fs::read_to_string(path).expect("the schema");
-    let schema = serde_json::from_str(&schema).expect("JSON");
-    let schema = jsonschema::validator_for(&schema).expect("a schema");
+    let schema = schema("doctor-v1.json");
     let own = std::process::id().to_string();
     let (status, text) = doctor(&["--json", "-p", &own]);
-    let lines: Vec<serde_json::Value> = text
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}")))
-        .collect();
+    let lines = json_lines(text.lines());
     for line in &lines {
         assert!(schema.is_valid(line), "{line}");
     }
@@ -156,10 +129,10 @@ fn wrong_usage_and_absent_targets_are_said() {
 fn another_users_process_is_named_with_both_users() {
     test(|| {
         root()?;
-        let public = Public::new();
+        let public = public();
         let app = target("blocked", &[])?;
         let pid = app.pid().to_string();
-        let (status, text) = said(&mut as_nobody(public.path(), &["doctor", "-p", &pid]));
+        let (status, text) = said(&mut as_nobody(&public.path(), &["doctor", "-p", &pid]));
         assert_eq!(status, 1, "{text}");
         let why = "belongs to user 0 and you are user 65534";
         assert_line(&text, "ptrace", "attach", "ok", &[]);
@@ -172,7 +145,7 @@ fn another_users_process_is_named_with_both_users() {
         );
         assert_line(&text, "target", "attach", "no", &[why]);
         let (status, text) = said(&mut as_nobody(
-            public.path(),
+            &public.path(),
             &["trace", "-p", &pid, "-e", "main"],
         ));
         assert_eq!(status, 1, "{text}");
@@ -181,7 +154,7 @@ fn another_users_process_is_named_with_both_users() {
             "{text}"
         );
         // Without a target an ordinary user can work.
-        let (status, text) = said(&mut as_nobody(public.path(), &["doctor"]));
+        let (status, text) = said(&mut as_nobody(&public.path(), &["doctor"]));
         assert_eq!(status, 0, "{text}");
         assert_line(&text, "uprobe", "open", "no", &["EACCES", "CAP_PERFMON"]);
         assert_line(&text, "bpf", "program", "no", &["EPERM", "CAP_BPF"]);
@@ -290,7 +263,7 @@ fn the_tracer_that_is_there_already_is_named() {
 fn each_value_of_yama_is_told_with_its_meaning() {
     test(|| {
         root()?;
-        let public = Public::new();
+        let public = public();
         for (value, state, meaning) in [
             ("0", "ok", "no restriction"),
             ("1", "part", "only a parent may trace"),
@@ -314,7 +287,7 @@ fn each_value_of_yama_is_told_with_its_meaning() {
 fn missing_parts_of_the_system_are_unknown_and_no_more() {
     test(|| {
         root()?;
-        let public = Public::new();
+        let public = public();
         let path = public.path();
         let (status, text) = in_own_mounts(&format!("mount -t tmpfs none /sys; {path} doctor"));
         assert_eq!(status, 0, "{text}");
@@ -410,13 +383,13 @@ fn what_is_special_about_a_target_is_told() {
 fn a_process_that_may_not_be_dumped_is_told_so() {
     test(|| {
         root()?;
-        let public = Public::new();
-        let program = Public::of(&testapp("leader")?);
-        let mut app = App::spawn(as_nobody(program.path(), &[]));
+        let public = public();
+        let program = TempFile::copy(&testapp("leader")?);
+        let mut app = App::spawn(as_nobody(&program.path(), &[]));
         app.expect("ready");
         app.ask("hide", "hidden");
         let pid = app.pid().to_string();
-        let (status, text) = said(&mut as_nobody(public.path(), &["doctor", "-p", &pid]));
+        let (status, text) = said(&mut as_nobody(&public.path(), &["doctor", "-p", &pid]));
         assert_eq!(status, 1, "{text}");
         assert_line(&text, "target", "dumpable", "part", &["user 0"]);
         assert_line(&text, "target", "attach", "no", &["not dumpable"]);

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::Signal;
 use serde_json::Value;
 use support::app::number;
-use support::{App, Missing, Tracer, test, testapp};
+use support::{App, Missing, Tracer, json_lines, test, testapp, text};
 
 /// Runs `returns` with arguments under `trapline trace --json`: the lines, and what stderr said.
 fn traced(options: &[&str], arguments: &[&str]) -> Result<(Vec<Value>, String), Missing> {
@@ -24,14 +24,9 @@ fn traced(options: &[&str], arguments: &[&str]) -> Result<(Vec<Value>, String), 
         .stdin(Stdio::null())
         .output()
         .expect("trapline runs");
-    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    let stderr = text(&output.stderr);
     assert!(output.status.success(), "{stderr}");
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let lines = text
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}")))
-        .collect();
-    Ok((lines, stderr))
+    Ok((json_lines(text(&output.stdout).lines()), stderr))
 }
 
 fn hits(lines: &[Value], probe: u64) -> Vec<&Value> {

@@ -3,9 +3,8 @@
 mod support;
 
 use std::fs;
-use std::path::PathBuf;
 
-use support::{App, TempFile, Tracer, root, test, testapp, unique};
+use support::{App, TempDir, TempFile, Tracer, root, test, testapp};
 
 fn gdbinit() -> String {
     let path = root().join("tests/scripts/files/gdbinit");
@@ -66,27 +65,23 @@ fn a_call_of_a_users_command_in_a_body_is_compiled() {
     });
 }
 
-/// A configuration directory that is gone when this is dropped.
-struct Config(PathBuf);
+/// A configuration directory.
+struct Config(TempDir);
 
 impl Config {
     fn with(init: &str) -> Config {
-        let directory = std::env::temp_dir().join(unique("trapline-config"));
-        fs::create_dir_all(directory.join("trapline")).expect("a directory of our own");
+        let directory = TempDir::new("trapline-config");
+        fs::create_dir(directory.join("trapline")).expect("a directory of our own");
         fs::write(directory.join("trapline/init"), init).expect("a file of our own");
         Config(directory)
     }
 
     fn run(&self, arguments: &[&str]) -> String {
         let mut command = support::tracer::trapline();
-        command.env("XDG_CONFIG_HOME", &self.0).args(arguments);
+        command
+            .env("XDG_CONFIG_HOME", self.0.path())
+            .args(arguments);
         App::spawn(command).succeed()
-    }
-}
-
-impl Drop for Config {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 

@@ -59,25 +59,6 @@ fn count(answer: &str) -> u64 {
     count.unwrap_or_else(|| panic!("no number in {answer:?}"))
 }
 
-/// Waits until some thread stands in a ptrace stop.
-fn wait_for_stop(pid: i32) {
-    let stopped = || {
-        let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).expect("threads");
-        tasks.flatten().any(|task| {
-            let tid = task
-                .file_name()
-                .to_string_lossy()
-                .parse()
-                .expect("a number");
-            process::status_field(tid, "State").is_some_and(|state| state.starts_with('t'))
-        })
-    };
-    assert!(
-        process::until(Instant::now() + PATIENCE, stopped),
-        "no thread stops"
-    );
-}
-
 /// `continue` lets go what stood before it was typed, and nothing that the front has not seen: a stop
 /// that is told of later must still be one.
 #[test]
@@ -91,7 +72,7 @@ fn a_stop_that_nobody_has_seen_is_not_continued() {
             session.expect("armed");
             // The leader loads a library on its way out.
             target.send("end");
-            wait_for_stop(target.pid());
+            process::wait_for_stop(target.pid());
             session.send("continue");
             target.expect("ended");
             target.send("quit");
@@ -113,7 +94,7 @@ fn a_breakpoint_that_is_hit_before_continue_is_shown() {
         session.send("echo armed\\n");
         session.expect("armed");
         target.send("pass 2");
-        wait_for_stop(target.pid());
+        process::wait_for_stop(target.pid());
         for _ in 0..2 {
             session.send("continue");
             session.line("a hit", |line| line.contains("hit Breakpoint 1, "));

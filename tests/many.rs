@@ -9,15 +9,10 @@ use std::os::unix::fs::FileExt;
 use std::process::Command;
 
 use support::app::number;
-use support::{App, Missing, TempFile, Tracer, process, test, testapp};
+use support::tracer::trace;
+use support::{App, Missing, TempFile, Tracer, process, test, testapp, text};
 
 const FUNCTIONS: usize = 5000;
-
-fn trace(arguments: &[&str]) -> Command {
-    let mut command = support::tracer::trapline();
-    command.arg("trace").args(arguments).env("TERM", "dumb");
-    command
-}
 
 /// The seconds of `5000 sites armed in 0.035 s`.
 fn arming_time(stderr: &str, sites: usize) -> f64 {
@@ -33,10 +28,7 @@ fn every_function_of_thousands_is_hit_exactly() {
         let program = testapp("many")?.display().to_string();
         let output = trace(&["-e", "/^many_/", "--", &program, "--rounds", "3"]).output();
         let output = output.expect("trapline runs");
-        let (out, err) = (
-            String::from_utf8_lossy(&output.stdout).into_owned(),
-            String::from_utf8_lossy(&output.stderr).into_owned(),
-        );
+        let (out, err) = (text(&output.stdout), text(&output.stderr));
         assert!(output.status.success(), "{err}");
         assert!(arming_time(&err, FUNCTIONS) < 5.0, "{err}");
         let mut hits: BTreeMap<&str, usize> = BTreeMap::new();
@@ -108,7 +100,7 @@ fn what_cannot_be_armed_is_told_and_the_rest_is_traced() {
         let target = pid.to_string();
         let output = trace(&["-p", &target, "-e", "/^many_/", "--duration", "50ms"]).output();
         let output = output.expect("trapline runs");
-        let err = String::from_utf8_lossy(&output.stderr).into_owned();
+        let err = text(&output.stderr);
         assert!(output.status.success(), "{err}");
         arming_time(&err, FUNCTIONS - foreign.len());
         let told = "warning: not armed: 12 places: an int3 is there already, another debugger's or tracer's: ";

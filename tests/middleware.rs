@@ -9,7 +9,7 @@ use std::process::Command;
 
 use serde_json::Value;
 use support::app::number;
-use support::{App, Missing, Network, root, stack, test, testapp, tracer, unique};
+use support::{App, Missing, Network, json_lines, root, stack, test, testapp, tracer, unique};
 
 /// A tracer of some processes that has its probes in place.
 struct Traced {
@@ -35,10 +35,7 @@ impl Traced {
     /// The hits, when the programs have ended.
     fn hits(&mut self) -> Vec<Value> {
         let text = self.tracer.succeed();
-        let lines = text.lines().filter(|line| line.starts_with('{'));
-        let lines: Vec<Value> = lines
-            .map(|line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}")))
-            .collect();
+        let lines = json_lines(text.lines().filter(|line| line.starts_with('{')));
         let summary = lines.last().expect("a summary");
         assert_eq!(summary["type"], "summary", "{summary}");
         let none = ["drops", "faults"].map(|key| summary[key].as_str());

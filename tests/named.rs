@@ -3,7 +3,9 @@
 mod support;
 
 use serde_json::Value;
-use support::{App, Missing, TempFile, Tracer, root, test, testapp, tracer, unique};
+use support::{
+    App, Missing, TempDir, TempFile, Tracer, json_lines, schema, test, testapp, tracer, unique,
+};
 
 const PROBES: &str = "\
 # What the client of testapps/hallo gets.
@@ -138,15 +140,9 @@ fn returns_know_what_the_entry_knew() {
 fn json_says_where_the_message_is() {
     test(|| {
         let text = Pair::start(3)?.trace(&["--json", "-e", "hallo:recv { x/s $_topic }"]);
-        let schema =
-            std::fs::read_to_string(root().join("schema/record-v1.json")).expect("the schema");
-        let schema: Value = serde_json::from_str(&schema).expect("JSON");
-        let validator = jsonschema::validator_for(&schema).expect("a schema");
-        let lines = text.lines().filter(|line| line.starts_with('{'));
-        let lines: Vec<Value> = lines
-            .map(|line| serde_json::from_str(line).expect("JSON"))
-            .collect();
-        assert!(lines.iter().all(|line| validator.is_valid(line)), "{text}");
+        let schema = schema("record-v1.json");
+        let lines = json_lines(text.lines().filter(|line| line.starts_with('{')));
+        assert!(lines.iter().all(|line| schema.is_valid(line)), "{text}");
         let hits: Vec<&Value> = lines.iter().filter(|line| line["type"] == "hit").collect();
         assert_eq!(hits.len(), 3, "{text}");
         for hit in hits {
@@ -326,7 +322,7 @@ fn a_message_is_there_at_named_probes_only() {
 /// The configuration directory's files are read; a broken one keeps nobody from the others.
 #[test]
 fn configured_files_are_read() {
-    let directory = std::env::temp_dir().join(unique("trapline-config"));
+    let directory = TempDir::new("trapline-config");
     let probes = directory.join("trapline/probes");
     std::fs::create_dir_all(&probes).expect("a directory");
     std::fs::write(probes.join("hallo.probes"), PROBES).expect("a file");
@@ -335,9 +331,8 @@ fn configured_files_are_read() {
     let mut command = tracer::trapline();
     command
         .args(["trace", "--list-probes"])
-        .env("XDG_CONFIG_HOME", &directory);
+        .env("XDG_CONFIG_HOME", directory.path());
     let text = App::spawn(command).succeed();
-    std::fs::remove_dir_all(&directory).expect("our directory");
     let has = |start: &str| text.lines().any(|line| line.starts_with(start));
     assert!(has("someip:recv -- "), "{text}");
     assert!(has("    known: vsomeip 3.4; "), "{text}");

@@ -3,18 +3,12 @@
 mod support;
 
 use std::io::{BufRead, BufReader, Read};
-use std::path::PathBuf;
-use std::process::{Command, Output, Stdio};
+use std::process::{Output, Stdio};
 
 use serde_json::Value;
 use support::terminal::Terminal;
-use support::{App, Missing, TempFile, Tracer, process, test, testapp, unique};
-
-fn trace(arguments: &[&str]) -> Command {
-    let mut command = support::tracer::trapline();
-    command.arg("trace").args(arguments).env("TERM", "dumb");
-    command
-}
+use support::tracer::trace;
+use support::{App, Missing, TempFile, Tracer, json_lines, process, test, testapp, text, unique};
 
 /// Launches `program` under `trace`.
 fn launched(arguments: &[&str], program: &[&str]) -> Result<Output, Missing> {
@@ -27,20 +21,17 @@ fn launched(arguments: &[&str], program: &[&str]) -> Result<Output, Missing> {
         .expect("trapline runs"))
 }
 
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
-/// A file that `trace` makes, gone when this is dropped.
-struct Made(PathBuf);
+/// A file that `trace` makes.
+struct Made(TempFile);
 
 impl Made {
     fn new(ending: &str) -> Made {
-        Made(std::env::temp_dir().join(format!("{}{ending}", unique("trapline-out"))))
+        let name = format!("{}{ending}", unique("trapline-out"));
+        Made(TempFile::at(std::env::temp_dir().join(name)))
     }
 
     fn name(&self) -> &str {
-        self.0.to_str().expect("UTF-8")
+        self.0.as_ref().to_str().expect("UTF-8")
     }
 
     fn read(&self) -> String {
@@ -48,19 +39,11 @@ impl Made {
     }
 }
 
-impl Drop for Made {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
-    }
-}
-
 /// The records of that type.
 fn records(lines: &str, kind: &str) -> Vec<Value> {
-    lines
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}")))
-        .filter(|record: &Value| record["type"] == kind)
-        .collect()
+    let mut records = json_lines(lines.lines());
+    records.retain(|record| record["type"] == kind);
+    records
 }
 
 fn hits(text: &str) -> usize {

@@ -3,39 +3,28 @@
 mod support;
 
 use std::io::Write as _;
-use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use support::app::number;
 use support::terminal::{CTRL_C, CTRL_D, Terminal, UP};
-use support::{Missing, Tracer, test, testapp, unique};
+use support::{Missing, TempDir, Tracer, test, testapp};
 
 /// A prompt of its own, not one that is drawn again with what is typed.
 const PROMPT: &str = "\n(trapline) ";
 
-/// A directory for the history that is gone when this is dropped.
-struct State(PathBuf);
-
-impl State {
-    fn new() -> State {
-        State(std::env::temp_dir().join(unique("trapline-state")))
-    }
+/// A directory for the history, which is still to be made in it.
+fn state() -> TempDir {
+    TempDir::new("trapline-state")
 }
 
-impl Drop for State {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-fn command(state: &State, arguments: &[&str]) -> Result<Command, Missing> {
+fn command(state: &TempDir, arguments: &[&str]) -> Result<Command, Missing> {
     let mut command = Tracer::Trapline.command()?;
-    command.args(arguments).env("XDG_STATE_HOME", &state.0);
+    command.args(arguments).env("XDG_STATE_HOME", state.path());
     Ok(command)
 }
 
 /// A prompt over `program`, on a terminal of the kind `term`.
-fn prompt(state: &State, term: &str, program: &[&str]) -> Result<Terminal, Missing> {
+fn prompt(state: &TempDir, term: &str, program: &[&str]) -> Result<Terminal, Missing> {
     let path = testapp(program[0])?.display().to_string();
     let mut arguments = vec!["--args", &path];
     arguments.extend(&program[1..]);
@@ -59,7 +48,7 @@ fn leave(mut terminal: Terminal) {
 #[test]
 fn enter_repeats_and_arrows_recall() {
     test(|| {
-        let state = State::new();
+        let state = state();
         let mut terminal = prompt(&state, "xterm", &["formats"])?;
         assert!(line(&mut terminal, "print 7").contains("$1 = 7"));
         assert!(line(&mut terminal, "").contains("$2 = 7"));
@@ -89,7 +78,7 @@ fn enter_repeats_and_arrows_recall() {
 fn a_body_is_typed_line_by_line() {
     for term in ["xterm", "dumb"] {
         test(|| {
-            let state = State::new();
+            let state = state();
             let mut terminal = prompt(&state, term, &["fibon", "--calls", "10"])?;
             line(&mut terminal, "break *Fibon");
             terminal.keys("commands\r");
@@ -120,7 +109,7 @@ fn a_body_is_typed_line_by_line() {
 fn interrupts() {
     for term in ["xterm", "dumb"] {
         test(|| {
-            let state = State::new();
+            let state = state();
             let mut terminal = prompt(&state, term, &["fibon", "--wait"])?;
             // At the prompt a line is given up, and so is a body.
             terminal.keys("print 1");
@@ -171,7 +160,7 @@ fn interrupts() {
 #[test]
 fn a_pipe_gets_no_prompt() {
     test(|| {
-        let state = State::new();
+        let state = state();
         let program = testapp("fibon")?.display().to_string();
         let mut tracer = command(&state, &["--args", &program, "--calls", "10"])?
             .stdin(Stdio::piped())
@@ -204,7 +193,7 @@ fn a_pipe_gets_no_prompt() {
 #[test]
 fn tab_completes() {
     test(|| {
-        let state = State::new();
+        let state = state();
         let mut terminal = prompt(&state, "xterm", &["fibon", "--calls", "3"])?;
         for (typed, completed) in [
             ("tbr\t", "tbreak"),
@@ -227,8 +216,7 @@ fn tab_completes() {
         terminal.expect("delete 1");
         terminal.keys(CTRL_C);
         terminal.expect(PROMPT);
-        let script = state.0.join("only.gdb");
-        std::fs::create_dir_all(&state.0).expect("a directory");
+        let script = state.join("only.gdb");
         std::fs::write(&script, "echo sourced\\n\n").expect("a file");
         let path = script.display().to_string();
         terminal.keys(&format!("source {}\t", &path[..path.len() - 5]));
@@ -249,7 +237,7 @@ fn tab_completes() {
 #[test]
 fn the_usage_is_hinted() {
     test(|| {
-        let state = State::new();
+        let state = state();
         let mut terminal = prompt(&state, "xterm", &["formats"])?;
         terminal.keys("echo ");
         terminal.expect("TEXT");
@@ -264,7 +252,7 @@ fn the_usage_is_hinted() {
 fn the_history_is_shared_and_private() {
     use std::os::unix::fs::PermissionsExt;
     test(|| {
-        let state = State::new();
+        let state = state();
         let mut one = prompt(&state, "xterm", &["formats"])?;
         let mut two = prompt(&state, "xterm", &["formats"])?;
         line(&mut one, "echo first\\n");
@@ -272,7 +260,7 @@ fn the_history_is_shared_and_private() {
         line(&mut one, "echo third\\n");
         leave(two);
         leave(one);
-        let file = state.0.join("trapline/history");
+        let file = state.join("trapline/history");
         let text = std::fs::read_to_string(&file).expect("a history");
         for word in ["first", "second", "third"] {
             assert_eq!(text.matches(word).count(), 1, "{text}");
@@ -282,7 +270,7 @@ fn the_history_is_shared_and_private() {
             data.permissions().mode() & 0o777
         };
         assert_eq!(mode(&file), 0o600);
-        assert_eq!(mode(&state.0.join("trapline")), 0o700);
+        assert_eq!(mode(&state.join("trapline")), 0o700);
 
         // Ctrl-R finds.
         let mut terminal = prompt(&state, "xterm", &["formats"])?;
@@ -299,7 +287,7 @@ fn the_history_is_shared_and_private() {
 #[test]
 fn several_lines_are_one_command() {
     test(|| {
-        let state = State::new();
+        let state = state();
         let mut terminal = prompt(&state, "xterm", &["fibon", "--calls", "5"])?;
         terminal.keys("trace *Fibon if $rdi >= 0 {\r");
         terminal.expect("\n>");
@@ -328,7 +316,7 @@ fn several_lines_are_one_command() {
 fn hits_in_the_background_leave_the_line_alone() {
     for term in ["xterm", "dumb"] {
         test(|| {
-            let state = State::new();
+            let state = state();
             let mut terminal = prompt(&state, term, &["ticks"])?;
             line(&mut terminal, "set $n = 0");
             line(&mut terminal, "break *tick");

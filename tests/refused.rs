@@ -6,7 +6,7 @@ use std::io::Write;
 use std::process::{Output, Stdio};
 
 use nix::sys::signal::Signal;
-use support::{App, Missing, TempFile, process, test, testapp, unique};
+use support::{App, Missing, TempFile, process, temp_path, test, testapp, text};
 
 /// Launches `program` under `trace`, with `input` on standard input.
 fn launched(arguments: &[&str], program: &[&str], input: &str) -> Result<Output, Missing> {
@@ -29,10 +29,6 @@ fn launched(arguments: &[&str], program: &[&str], input: &str) -> Result<Output,
 }
 
 const FIBON: &[&str] = &["fibon", "--calls", "10"];
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
 
 /// The program was not even begun.
 fn refused(arguments: &[&str], status: i32, parts: &[&str]) -> Result<(), Missing> {
@@ -82,7 +78,7 @@ fn wrong_wording_is_no_name_that_may_come_later() {
 #[test]
 fn one_output_given_twice_is_not_made() {
     test(|| {
-        let path = std::env::temp_dir().join(unique("twice"));
+        let path = temp_path("twice");
         let (text, json) = (
             format!("text:{}", path.display()),
             format!("jsonl:{}", path.display()),

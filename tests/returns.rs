@@ -7,7 +7,7 @@ use std::process::Stdio;
 
 use serde_json::Value;
 use support::app::number;
-use support::{App, Missing, Tracer, test, testapp};
+use support::{App, Missing, Tracer, json_lines, test, testapp, text};
 
 /// What `returns` does, with and without optimization.
 const BUILDS: [&str; 2] = ["returns", "returns-O2"];
@@ -35,7 +35,7 @@ fn run(build: &str, probes: &[String]) -> Result<Run, Missing> {
         .stdin(Stdio::null())
         .output()
         .expect("trapline runs");
-    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    let stderr = text(&output.stderr);
     assert!(output.status.success(), "{stderr}");
     let mut run = Run {
         hits: Vec::new(),
@@ -43,8 +43,7 @@ fn run(build: &str, probes: &[String]) -> Result<Run, Missing> {
         expected: BTreeMap::new(),
         stderr,
     };
-    for line in String::from_utf8_lossy(&output.stdout).lines() {
-        let value: Value = serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}"));
+    for value in json_lines(text(&output.stdout).lines()) {
         match value["type"].as_str() {
             Some("hit") => run.hits.push(value),
             Some("summary") => {
@@ -53,7 +52,7 @@ fn run(build: &str, probes: &[String]) -> Result<Run, Missing> {
                     run.probes.insert(number, probe.clone());
                 }
             }
-            _ => panic!("{line}"),
+            _ => panic!("{value}"),
         }
     }
     for line in run.stderr.lines().filter(|line| line.contains(" calls=")) {

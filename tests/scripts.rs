@@ -24,9 +24,9 @@ mod support;
 
 use std::fmt::Write as _;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use support::{App, Missing, Tracer, root, test, testapp, unique};
+use support::{App, Missing, TempDir, Tracer, root, test, testapp};
 
 const AREAS: [&str; 16] = [
     "commands",
@@ -187,15 +187,6 @@ fn comparable(text: &str) -> String {
     out
 }
 
-/// A directory that is gone when this is dropped.
-struct TempDir(PathBuf);
-
-impl Drop for TempDir {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
 /// The lines of both, those that only one has marked.
 fn difference(gdb: &str, ours: &str) -> String {
     let (gdb, ours): (Vec<&str>, Vec<&str>) = (gdb.lines().collect(), ours.lines().collect());
@@ -229,14 +220,14 @@ fn difference(gdb: &str, ours: &str) -> String {
 fn area(area: &str) {
     let only = std::env::var("TRAPLINE_CASE").ok();
     test(|| {
-        let directory = TempDir(std::env::temp_dir().join(unique("trapline-scripts")));
+        let directory = TempDir::new("trapline-scripts");
         let mut wrong = String::new();
         let (mut equal, mut excepted) = (0, 0);
         for (number, case) in read_area(area).into_iter().enumerate() {
             if only.as_ref().is_some_and(|only| !case.name.contains(only)) {
                 continue;
             }
-            let here = directory.0.join(number.to_string());
+            let here = directory.join(number.to_string());
             let gdb = case.run(Tracer::Gdb, &here.join("gdb"))?;
             let ours = case.run(Tracer::Trapline, &here.join("trapline"))?;
             if only.is_some() {

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use support::{Missing, Tracer, test, testapp, vsomeip};
+use support::{App, Missing, Tracer, json_lines, schema, test, testapp, text, vsomeip};
 
 fn symbols(arguments: &[&str]) -> Output {
     let mut command = support::tracer::trapline();
@@ -14,18 +14,11 @@ fn symbols(arguments: &[&str]) -> Output {
     command.output().expect("trapline runs")
 }
 
-fn stdout(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stdout).into_owned()
-}
-
 /// The objects that `--json` prints.
 fn rows(arguments: &[&str]) -> Vec<serde_json::Value> {
     let output = symbols(&[&["--json"], arguments].concat());
     assert!(output.status.success(), "{output:?}");
-    stdout(&output)
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}")))
-        .collect()
+    json_lines(text(&output.stdout).lines())
 }
 
 fn number(row: &serde_json::Value, field: &str) -> u64 {
@@ -45,7 +38,7 @@ fn files() -> Result<Vec<PathBuf>, Missing> {
 fn tool(name: &str, arguments: &[&str], file: &Path) -> Result<String, Missing> {
     let output = Command::new(name).args(arguments).arg(file).output();
     let output = output.map_err(|error| Missing(format!("no {name}: {error}")))?;
-    Ok(stdout(&output))
+    Ok(text(&output.stdout))
 }
 
 /// Address and name, what differs between the spellings of the tools taken out.
@@ -129,7 +122,7 @@ fn the_demangled_names_of_gdb() {
                 .args(["-iex", "set debug-file-directory /nonexistent"])
                 .arg(&file)
                 .stdin(Stdio::null());
-            let text = stdout(&command.output().expect("gdb runs"));
+            let text = text(&command.output().expect("gdb runs").stdout);
             let wanted: Names = text
                 .lines()
                 .filter_map(|line| {
@@ -205,10 +198,10 @@ fn kinds_and_patterns() {
         assert_eq!(ifuncs[0]["kind"], "ifunc", "{ifuncs:?}");
         let output = symbols(&[&client, "on_mesage"]);
         assert_eq!(
-            (output.status.code(), stdout(&output).as_str()),
+            (output.status.code(), text(&output.stdout).as_str()),
             (Some(1), "")
         );
-        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        let text = text(&output.stderr);
         assert!(
             text.contains("The nearest: vsomeip::routing_manager_proxy::on_message."),
             "{text}"
@@ -223,10 +216,7 @@ fn kinds_and_patterns() {
 #[test]
 fn json_keeps_to_its_schema() {
     test(|| {
-        let path = support::root().join("schema/symbols-v1.json");
-        let schema = std::fs::read_to_string(path).expect("the schema");
-        let schema = serde_json::from_str(&schema).expect("JSON");
-        let schema = jsonschema::validator_for(&schema).expect("a schema");
+        let schema = schema("symbols-v1.json");
         let mut all = rows(&["/lib/x86_64-linux-gnu/libc.so.6"]);
         all.extend(rows(&[&testapp("hallo-client")?.display().to_string()]));
         assert!(all.len() > 1000);
@@ -238,23 +228,11 @@ fn json_keeps_to_its_schema() {
     });
 }
 
-/// A child that is killed whatever happens.
-struct Running(std::process::Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 #[test]
 fn of_a_process_every_module_with_its_addresses() {
     test(|| {
-        let child = Command::new("sleep").arg("300").spawn();
-        let child = child.map_err(|error| Missing(format!("no sleep: {error}")))?;
-        let running = Running(child);
-        let pid = running.0.id() as i32;
+        let running = App::start(Path::new("sleep"), &["300"]);
+        let pid = running.pid();
         let mapped = || std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
         let deadline = std::time::Instant::now() + support::app::PATIENCE;
         assert!(support::process::until(deadline, || mapped().contains("libc.so.6")));
@@ -284,7 +262,7 @@ fn of_a_process_every_module_with_its_addresses() {
         }
         let one = rows(&["-p", &pid.to_string(), "libc:/^puts$/"]);
         assert_eq!(one.len(), 1, "{one:?}");
-        let text = stdout(&symbols(&["-p", &pid.to_string(), "libc.so.6:puts"]));
+        let text = text(&symbols(&["-p", &pid.to_string(), "libc.so.6:puts"]).stdout);
         let header =
             "ADDRESS            IN FILE                SIZE  KIND        UPROBE     MODULE";
         assert!(text.starts_with(header), "{text}");

@@ -3,19 +3,14 @@
 mod support;
 
 use std::io::{BufRead, BufReader, Read};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use support::app::number;
-use support::{App, Missing, process, test, testapp, unique};
-
-fn trace(arguments: &[&str]) -> Command {
-    let mut command = support::tracer::trapline();
-    command.arg("trace").args(arguments).env("TERM", "dumb");
-    command
-}
+use support::tracer::trace;
+use support::{App, Missing, TempFile, json_lines, process, schema, test, testapp, text, unique};
 
 /// Launches `fibon` with `calls` under `trace`; what it wrote to stdout.
 fn launched(arguments: &[&str], calls: &str) -> Result<String, Missing> {
@@ -26,12 +21,8 @@ fn launched(arguments: &[&str], calls: &str) -> Result<String, Missing> {
         .stdin(Stdio::null())
         .output()
         .expect("trapline runs");
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    Ok(text(&output.stdout))
 }
 
 #[test]
@@ -52,12 +43,7 @@ fn the_default_line() {
 fn json_version_1() {
     test(|| {
         let text = launched(&["--json", "-e", "*Fibon"], "200")?;
-        let records: Vec<serde_json::Value> = text
-            .lines()
-            .map(|line| {
-                serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))
-            })
-            .collect();
+        let records = json_lines(text.lines());
         let hits: Vec<_> = records
             .iter()
             .filter(|record| record["type"] == "hit")
@@ -80,10 +66,7 @@ fn json_version_1() {
 #[test]
 fn json_keeps_to_its_schema() {
     test(|| {
-        let path = support::root().join("schema/record-v1.json");
-        let schema = std::fs::read_to_string(path).expect("the schema");
-        let schema = serde_json::from_str(&schema).expect("JSON");
-        let schema = jsonschema::validator_for(&schema).expect("a schema");
+        let schema = schema("record-v1.json");
         let text = launched(
             &[
                 "--json",
@@ -104,11 +87,9 @@ fn json_keeps_to_its_schema() {
             "200",
         )?;
         let mut kinds = std::collections::BTreeSet::new();
-        for line in text.lines() {
-            let record: serde_json::Value =
-                serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+        for record in json_lines(text.lines()) {
             if let Err(error) = schema.validate(&record) {
-                panic!("{error}: {line}");
+                panic!("{error}: {record}");
             }
             kinds.insert(record["type"].as_str().expect("a type").to_owned());
         }
@@ -169,10 +150,10 @@ fn a_condition() {
 fn attached_by_name() {
     test(|| {
         let name = unique("fibon");
-        let link = std::env::temp_dir().join(&name);
+        let link = TempFile::at(std::env::temp_dir().join(&name));
         std::os::unix::fs::symlink(testapp("fibon")?, &link).expect("a link");
-        let mut target = App::start(&link, &["--wait", "--calls", "300"]);
-        let _ = std::fs::remove_file(link);
+        let mut target = App::start(link.as_ref(), &["--wait", "--calls", "300"]);
+        drop(link);
         target.expect("ready");
         let mut tracer = App::spawn(trace(&["-p", &name, "-e", "*Fibon"]));
         // The banner comes when all is armed.

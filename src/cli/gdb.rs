@@ -99,6 +99,7 @@ Usage: trapline [OPTIONS] [PROGRAM [PID]]
        trapline [OPTIONS] --args PROGRAM [ARGUMENT...]
        trapline trace -e PROBE... [-x FILE] [-p TARGET]... [-- PROGRAM [ARGUMENT...]]
        trapline symbols FILE [PATTERN] | -p TARGET [[LIB:]PATTERN]
+       trapline doctor [-p TARGET]
 
 Stops at, reads and changes what a running program does, with gdb's commands.
 

@@ -63,6 +63,13 @@ fn named_probes(
     Ok(())
 }
 
+/// A fault in how a command was typed.
+fn usage(command: &str, text: &str) -> Error {
+    Error::usage(format!(
+        "trapline {command}: {text}\nUse `trapline {command} --help' for its options."
+    ))
+}
+
 /// 1 for what failed, 2 for wrong usage.
 fn status(error: &Error) -> u8 {
     match error.kind {

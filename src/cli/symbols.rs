@@ -2,9 +2,7 @@
 
 use std::collections::HashSet;
 use std::ffi::OsString;
-use std::fs::File;
 use std::ops::ControlFlow;
-use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
 use clap::Parser;
@@ -16,7 +14,9 @@ use crate::session::images::Images;
 use crate::session::output::Output;
 use crate::session::{process, search};
 use crate::symbols::listing::{self, Probed, Row};
-use crate::symbols::{DebugDirectories, Loaded, Modules, Pattern, nearest_functions, split_module};
+use crate::symbols::{
+    DebugDirectories, Loaded, Modules, Pattern, memory_of, nearest_functions, split_module,
+};
 
 /// Lists the functions of a program, library or process that can be probed.
 ///
@@ -73,15 +73,12 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Result<u8, Error> 
         (None, None) => return usage("no file: give one, or a running process with -p TARGET"),
     };
     let modules = &images.modules;
-    let among = match module {
-        Some(name) => modules.named(name).map_err(|error| {
-            let hint = error
-                .hint()
-                .map_or_else(String::new, |hint| format!("\n{hint}"));
-            Error::new(format!("{error}{hint}"))
-        })?,
-        None => (0..modules.loaded().len()).collect(),
-    };
+    let among = modules.among(module).map_err(|error| {
+        let hint = error
+            .hint()
+            .map_or_else(String::new, |hint| format!("\n{hint}"));
+        Error::new(format!("{error}{hint}"))
+    })?;
     let printer = Printer {
         output: Output::standard(),
         json: options.json,
@@ -97,9 +94,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Result<u8, Error> 
 }
 
 fn usage<T>(text: &str) -> Result<T, Error> {
-    Err(Error::usage(format!(
-        "trapline symbols: {text}\nUse `trapline symbols --help' for its options."
-    )))
+    Err(super::usage("symbols", text))
 }
 
 /// The file, without a process, and the pattern.
@@ -119,12 +114,7 @@ fn operands(options: &Options) -> Result<(Option<PathBuf>, Option<String>), Erro
 /// The modules of a process that is only looked at.
 pub(super) fn of_process(pid: i32, debug: &DebugDirectories) -> Result<Images, Error> {
     process::check(pid)?;
-    let memory = File::open(format!("/proc/{pid}/mem")).ok();
-    let read = |address: u64, buffer: &mut [u8]| {
-        let file = memory.as_ref();
-        file.is_some_and(|file| file.read_exact_at(buffer, address).is_ok())
-    };
-    Images::of_process(pid, &read, None, debug)
+    Images::of_process(pid, &memory_of(pid), None, debug)
 }
 
 /// Prints all rows, in the order of addresses, then says how many there were.
@@ -150,8 +140,9 @@ fn report(
     // What one module imports another one has: it is listed there.
     let mut defined: HashSet<String> = HashSet::new();
     let mut imported: Vec<(&Loaded, Row)> = Vec::new();
+    let mut all = 0;
     for loaded in order {
-        listing::list(&loaded.module, pattern, &mut |row| {
+        all += listing::list(&loaded.module, pattern, &mut |row| {
             match row.kind {
                 Probed::Imported => imported.push((loaded, row)),
                 _ => {
@@ -178,10 +169,6 @@ fn report(
     if printer.found == 0 {
         fail!("{}", nothing(modules, among, text));
     }
-    let all: usize = among
-        .iter()
-        .map(|&at| listing::count(&modules.loaded()[at].module))
-        .sum();
     eprintln!("{} of {all} symbols", printer.found);
     Ok(0)
 }

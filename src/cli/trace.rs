@@ -281,9 +281,7 @@ fn is_standard(name: &OsString) -> bool {
 
 /// A fault in how the command was typed.
 fn usage(text: &str) -> Error {
-    Error::usage(format!(
-        "trapline trace: {text}\nUse `trapline trace --help' for its options."
-    ))
+    super::usage("trace", text)
 }
 
 /// What can be said before anything is touched; gives where the hits go, and the scripts.

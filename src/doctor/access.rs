@@ -5,6 +5,9 @@
 
 use super::status::{CAP_SYS_PTRACE, Status};
 
+/// Who may trace whom, where yama is in the kernel.
+pub const YAMA: &str = "/proc/sys/kernel/yama/ptrace_scope";
+
 /// A reason, and what to do about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Obstacle {
@@ -29,7 +32,7 @@ struct Facts {
     pid: i32,
     own: Status,
     own_user_namespace: Option<String>,
-    /// `/proc/sys/kernel/yama/ptrace_scope`; `None` where yama is not in the kernel.
+    /// What [`YAMA`] holds; `None` where yama is not in the kernel.
     yama: Option<String>,
     /// What a security module calls us (`/proc/self/attr/current`).
     label: Option<String>,
@@ -59,7 +62,7 @@ impl Facts {
             pid,
             own: Status::read("self").unwrap_or_default(),
             own_user_namespace: namespace("self", "user"),
-            yama: super::read("/proc/sys/kernel/yama/ptrace_scope").ok(),
+            yama: super::read(YAMA).ok(),
             label: super::read("/proc/self/attr/current").ok(),
             target_user_namespace: namespace(pid, "user"),
             owner: owner(pid),
@@ -198,18 +201,17 @@ fn not_dumpable(facts: &Facts) -> Option<Obstacle> {
 
 /// What yama's value forbids one who is not the process's parent; `capable`: CAP_SYS_PTRACE.
 pub fn yama(value: &str, capable: bool) -> Option<Obstacle> {
-    const FILE: &str = "/proc/sys/kernel/yama/ptrace_scope";
     match value {
         "1" if !capable => Some(Obstacle::new(
-            format!("{FILE} is 1: only a parent may trace"),
+            format!("{YAMA} is 1: only a parent may trace"),
             "launch the program with trapline, or run as root (CAP_SYS_PTRACE), or `sudo sysctl kernel.yama.ptrace_scope=0'",
         )),
         "2" if !capable => Some(Obstacle::new(
-            format!("{FILE} is 2: only root (CAP_SYS_PTRACE) may trace"),
+            format!("{YAMA} is 2: only root (CAP_SYS_PTRACE) may trace"),
             "run as root (CAP_SYS_PTRACE), or `sudo sysctl kernel.yama.ptrace_scope=0'",
         )),
         "3" => Some(Obstacle::new(
-            format!("{FILE} is 3: nobody may trace until the next boot"),
+            format!("{YAMA} is 3: nobody may trace until the next boot"),
             "set kernel.yama.ptrace_scope to 0 in /etc/sysctl.d and boot again",
         )),
         _ => None,

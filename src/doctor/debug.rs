@@ -1,10 +1,7 @@
 //! The files of a process: which could be read, and what they tell of names.
 
-use std::fs::File;
-use std::os::unix::fs::FileExt;
-
 use super::{Check, State};
-use crate::symbols::{DebugDirectories, Loaded, Modules, parse_maps};
+use crate::symbols::{DebugDirectories, Loaded, Modules, memory_of, parse_maps};
 
 const AREA: &str = "target";
 
@@ -21,16 +18,10 @@ pub fn examine(pid: i32, checks: &mut Vec<Check>) {
             return;
         }
     };
-    let memory = File::open(format!("/proc/{pid}/mem"));
-    let read = |address: u64, buffer: &mut [u8]| {
-        memory
-            .as_ref()
-            .is_ok_and(|memory| memory.read_exact_at(buffer, address).is_ok())
-    };
     let modules = Modules::of_process(
         pid,
         &maps,
-        &read,
+        &memory_of(pid),
         &Modules::default(),
         &DebugDirectories::default(),
     );

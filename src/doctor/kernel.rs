@@ -2,7 +2,7 @@
 //! them; the lines say what the machine allows.
 
 use super::status::{CAP_BPF, CAP_PERFMON, CAP_SYS_ADMIN, Status};
-use super::{Check, State, errno, read, signal};
+use super::{Check, State, became, read};
 use crate::engine::trial::{self, Bpf, Outcome, Uprobe};
 
 const EVENT: &str = "/sys/bus/event_source/devices/uprobe/type";
@@ -66,45 +66,21 @@ fn event_source(text: Result<&str, nix::errno::Errno>) -> Check {
 
 fn opened(outcome: Outcome) -> Check {
     let what = "perf_event_open of a uprobe on trapline's own file";
+    let check = told("uprobe", "open", what, outcome);
     match outcome {
-        Outcome::Done => Check::new("uprobe", "open", State::Ok, format!("{what} works (tried)")),
-        Outcome::Refused(number @ (libc::EACCES | libc::EPERM)) => Check::new(
-            "uprobe",
-            "open",
-            State::No,
-            format!("{what} fails: {} (tried)", errno(number)),
-        )
-        .cure("run with CAP_PERFMON or as root (in a container also: a seccomp profile that allows perf_event_open)"),
-        other => failed("uprobe", "open", what, other)
-            .cure("look in the kernel's log; trapline does not need it"),
+        Outcome::Refused(libc::EACCES | libc::EPERM) => check
+            .cure("run with CAP_PERFMON or as root (in a container also: a seccomp profile that allows perf_event_open)"),
+        _ => check.cure("look in the kernel's log; trapline does not need it"),
     }
 }
 
-fn failed(area: &'static str, name: &'static str, what: &str, outcome: Outcome) -> Check {
-    match outcome {
-        Outcome::Done => Check::new(area, name, State::Ok, format!("{what} works (tried)")),
-        Outcome::Refused(number) => Check::new(
-            area,
-            name,
-            State::No,
-            format!("{what} fails: {} (tried)", errno(number)),
-        ),
-        Outcome::Killed(number) => Check::new(
-            area,
-            name,
-            State::No,
-            format!(
-                "{what} gets the caller killed by {} (tried)",
-                signal(number)
-            ),
-        ),
-        Outcome::NotTried => Check::new(
-            area,
-            name,
-            State::Unknown,
-            format!("{what} could not be tried"),
-        ),
-    }
+fn told(area: &'static str, name: &'static str, what: &str, outcome: Outcome) -> Check {
+    let state = match outcome {
+        Outcome::Done => State::Ok,
+        Outcome::Refused(_) | Outcome::Killed(_) => State::No,
+        Outcome::NotTried => State::Unknown,
+    };
+    Check::new(area, name, state, became(what, outcome))
 }
 
 fn tracefs() -> Check {
@@ -128,7 +104,7 @@ fn tracefs() -> Check {
 }
 
 fn tried(name: &'static str, what: &str, outcome: Outcome, status: &Status) -> Check {
-    let check = failed("bpf", name, what, outcome);
+    let check = told("bpf", name, what, outcome);
     let missing: Vec<&str> = [(CAP_BPF, "CAP_BPF"), (CAP_PERFMON, "CAP_PERFMON")]
         .into_iter()
         .filter(|(capability, _)| {

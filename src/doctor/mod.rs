@@ -14,6 +14,8 @@ mod tracing;
 use std::fmt;
 use std::path::Path;
 
+use crate::engine::trial::Outcome;
+
 pub use access::why_refused;
 
 /// How a check went.
@@ -27,6 +29,19 @@ pub enum State {
     No,
     /// It could not be found out.
     Unknown,
+}
+
+/// What became of a call that was tried.
+fn became(what: &str, outcome: Outcome) -> String {
+    match outcome {
+        Outcome::Done => format!("{what} works (tried)"),
+        Outcome::Refused(number) => format!("{what} fails: {} (tried)", errno(number)),
+        Outcome::Killed(number) => {
+            let signal = signal(number);
+            format!("{what} gets the caller killed by {signal} (tried)")
+        }
+        Outcome::NotTried => format!("{what} could not be tried"),
+    }
 }
 
 impl State {

@@ -1,8 +1,8 @@
 //! The ptrace engine, on this machine: what it needs of the kernel, tried.
 
-use super::access::{self, MACHINE_USERS, namespace};
+use super::access::{self, MACHINE_USERS, YAMA, namespace};
 use super::status::{CAP_SYS_PTRACE, Status};
-use super::{Check, State, errno, signal};
+use super::{Check, State, became};
 use crate::engine::trial::{self, Outcome, PtraceTrial, Step};
 
 const AREA: &str = "ptrace";
@@ -21,7 +21,7 @@ pub fn examine(checks: &mut Vec<Check>) -> bool {
         Ok(status) => {
             checks.push(rights(status));
             checks.push(seccomp(status));
-            let scope = super::read("/proc/sys/kernel/yama/ptrace_scope");
+            let scope = super::read(YAMA);
             let scope = scope.as_deref().map_err(|error| *error);
             checks.push(yama(scope, status.is_capable(CAP_SYS_PTRACE)));
         }
@@ -76,19 +76,12 @@ fn failed(what: &str, outcome: Outcome) -> (String, &'static str) {
     const FILTER: &str =
         "start the container with --cap-add=SYS_PTRACE or --security-opt seccomp=unconfined";
     match outcome {
-        Outcome::Done => (format!("{what} works (tried)"), ""),
-        Outcome::Refused(number) => (format!("{what} fails: {} (tried)", errno(number)), FILTER),
-        Outcome::Killed(number) => (
-            format!(
-                "{what} gets the caller killed by {} (tried)",
-                signal(number)
-            ),
-            FILTER,
-        ),
         Outcome::NotTried => (
             format!("{what}: not tried, a step before it fails"),
             "see above",
         ),
+        Outcome::Done => (became(what, outcome), ""),
+        Outcome::Refused(_) | Outcome::Killed(_) => (became(what, outcome), FILTER),
     }
 }
 
@@ -169,7 +162,7 @@ fn yama(scope: Result<&str, nix::errno::Errno>, capable: bool) -> Check {
             return Check::new(AREA, "yama", State::Ok, seen);
         }
         Err(error) => {
-            let seen = format!("/proc/sys/kernel/yama/ptrace_scope: {error}");
+            let seen = format!("{YAMA}: {error}");
             return Check::new(AREA, "yama", State::Unknown, seen)
                 .cure("mount /proc with all of its parts");
         }

@@ -12,7 +12,7 @@ use crate::arch::{self, ExitKind, FileAddress, Register};
 use crate::engine::protocol::{Reason, Tid};
 use crate::error::{Error, fail};
 use crate::lang::scope::WayOut as Way;
-use crate::symbols::{Loaded, Place};
+use crate::symbols::Loaded;
 
 /// Registers of a caller.
 pub struct Caller {
@@ -243,15 +243,16 @@ impl Images {
             );
         };
         let refuse = |why: String| {
-            let name = &place.display;
+            let name = self.modules.display_name(&place);
             Error::new(format!("Cannot tell the ways out of `{name}': {why}."))
         };
         let loaded = &self.modules.loaded()[place.module];
         let (entry, size) = place.function;
+        let own = self.modules.linkage_name(&place);
         let mut parts = vec![part(loaded, entry, size).map_err(&refuse)?];
         let exits = loop {
             let exits = arch::exits(&parts).map_err(|why| refuse(why.to_string()))?;
-            match cold_part(loaded, &place, &exits.outside) {
+            match cold_part(loaded, entry, &own, &exits.outside) {
                 Some((start, size)) => parts.push(part(loaded, start, size).map_err(&refuse)?),
                 None => break exits,
             }
@@ -259,11 +260,12 @@ impl Images {
         if exits.exits.is_empty() {
             return Err(refuse("it has none".into()));
         }
+        let name = self.modules.display_name(&place);
         let function = Arc::new(Function {
             entry: entry.runtime(loaded.bias),
-            name: match place.display.is_empty() {
+            name: match name.is_empty() {
                 true => self.place_name(entry.runtime(loaded.bias)),
-                false => place.display.clone(),
+                false => name,
             },
             parts: parts
                 .iter()
@@ -299,9 +301,14 @@ fn part(loaded: &Loaded, start: FileAddress, size: u64) -> Result<(u64, Vec<u8>)
     }
 }
 
-/// A part of a function that the compiler moved away, by where its jumps go: `NAME.cold`,
+/// A part of the function `own` that the compiler moved away, by where its jumps go: `NAME.cold`,
 /// `NAME.cold.1`.
-fn cold_part(loaded: &Loaded, place: &Place, outside: &[u64]) -> Option<(FileAddress, u64)> {
+fn cold_part(
+    loaded: &Loaded,
+    entry: FileAddress,
+    own: &str,
+    outside: &[u64],
+) -> Option<(FileAddress, u64)> {
     let module = &loaded.module;
     let table = module.symbols();
     outside.iter().find_map(|to| {
@@ -312,11 +319,11 @@ fn cold_part(loaded: &Loaded, place: &Place, outside: &[u64]) -> Option<(FileAdd
         // A constructor has several names, of which the part bears one.
         let same = || {
             let symbols = module.find_linkage(base);
-            symbols.iter().any(|s| s.address == place.function.0.0)
+            symbols.iter().any(|s| s.address == entry.0)
         };
         let size = table.extent(symbol, module.elf());
-        let own = plain && offset < size && (base == place.name || same());
-        own.then_some((FileAddress(symbol.address), size))
+        let fits = plain && offset < size && (base == own || same());
+        fits.then_some((FileAddress(symbol.address), size))
     })
 }
 

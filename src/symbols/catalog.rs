@@ -155,15 +155,8 @@ impl Catalog {
             });
             names.extend(fits.map(|symbol| table.linkage_name(symbol).into_owned()));
         }
-        names.sort_unstable();
-        names.dedup();
-        let last = names.last().cloned();
-        let more = names.len() > most;
-        if more {
-            names.truncate(most.saturating_sub(1));
-            names.extend(last);
-        }
-        Matches { names, more }
+        let last = names.iter().max().cloned();
+        cut(names, last, false, most)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -222,9 +215,14 @@ fn select(ready: &[Arc<Names>], wanted: Wanted, start: &str, most: usize) -> Mat
             names.extend(fresh);
         }
     }
+    cut(names, last, more, most)
+}
+
+/// At most `most` of the names, in order; if there are `more`, the last one of all stands at the end.
+fn cut(mut names: Vec<String>, last: Option<String>, more: bool, most: usize) -> Matches {
     names.sort_unstable();
     names.dedup();
-    more |= names.len() > most;
+    let more = more || names.len() > most;
     if more {
         names.truncate(most.saturating_sub(1));
         names.extend(last);

@@ -70,11 +70,16 @@ const WINDOW: u64 = 16 << 20;
 /// The longest instruction.
 const INSTRUCTION: u64 = 15;
 
-/// Gives each symbol that the pattern matches to `sink`, until that has enough.
-pub fn list(module: &Module, pattern: &Pattern, sink: &mut dyn FnMut(Row) -> ControlFlow<()>) {
+/// Gives each symbol that the pattern matches to `sink`, until that has enough; how many could have matched.
+pub fn list(
+    module: &Module,
+    pattern: &Pattern,
+    sink: &mut dyn FnMut(Row) -> ControlFlow<()>,
+) -> usize {
     let order = candidates(module);
     let rows = |chunk: &[u32]| rows_of(module, pattern, chunk);
     in_parallel(&order, &rows, sink);
+    order.len()
 }
 
 /// The functions that the pattern matches as places: see [`Module::matching`].
@@ -125,11 +130,6 @@ fn in_parallel<T: Send>(
             }
         }
     }
-}
-
-/// How many symbols of a module could be listed.
-pub fn count(module: &Module) -> usize {
-    candidates(module).len()
 }
 
 /// By address; what is imported comes last, in the order of the table.

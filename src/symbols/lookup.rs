@@ -82,7 +82,7 @@ pub fn find<'a>(
         .filter(|symbol| wanted(symbol.kind) && symbol.origin != Origin::Synthetic)
         .collect();
     // A mangled name means exactly that symbol.
-    if !exact.is_empty() && demangle::is_mangled(name) {
+    if !exact.is_empty() && demangle::is_mangled(name.as_bytes()) {
         return exact;
     }
     let mut found = exact;

@@ -34,7 +34,7 @@ pub use demangle::demangle;
 pub use elf::ElfError;
 pub use location::{Location, split_module};
 pub use maps::{Backing, parse as parse_maps};
-pub use modules::{Loaded, Modules};
+pub use modules::{Loaded, Modules, memory_of};
 pub use nearest::functions as nearest_functions;
 pub use pattern::{Pattern, basic_regex};
 pub use place::{Named, Place, ResolveError};

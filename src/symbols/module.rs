@@ -181,9 +181,15 @@ impl Module {
     }
 
     /// The pointers that the resolvers of indirect functions fill, with the resolvers: file addresses.
+    /// None where no symbol is a resolver: nobody asks what one chose whose name is not known.
     pub(super) fn indirect_pointers(&self) -> &[(u64, u64)] {
-        self.indirect
-            .get_or_init(|| ifunc::pointers(&self.image, &self.elf))
+        self.indirect.get_or_init(|| {
+            let mut symbols = self.table.all().iter();
+            match symbols.any(|symbol| symbol.kind == SymbolKind::Ifunc) {
+                true => ifunc::pointers(&self.image, &self.elf),
+                false => Vec::new(),
+            }
+        })
     }
 
     /// The section that holds a file address.
@@ -289,13 +295,18 @@ impl Module {
     }
 
     /// The functions in whose demangled names a regular expression matches, by their index in the table. PLT
-    /// stubs, the cold parts of functions and thunks that only pass on are none.
-    pub fn matching(&self, regex: &str) -> Result<Arc<[u32]>, regex::Error> {
+    /// stubs, the cold parts of functions and thunks that only pass on are none. `compiled` gives the expression
+    /// as a pattern, if what it matches is not known yet.
+    pub fn matching<'p, E>(
+        &self,
+        regex: &str,
+        compiled: impl FnOnce() -> Result<&'p Pattern, E>,
+    ) -> Result<Arc<[u32]>, E> {
         let kept = || self.matched.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = kept().get(regex) {
             return Ok(Arc::clone(known));
         }
-        let found: Arc<[u32]> = listing::matching(self, &Pattern::regex(regex)?).into();
+        let found: Arc<[u32]> = listing::matching(self, compiled()?).into();
         let mut kept = kept();
         if kept.len() >= PATTERNS_KEPT {
             kept.clear();

@@ -1,7 +1,8 @@
 //! The modules of one process, or of one program that does not run yet: where they are, addresses to names.
 
 use std::collections::HashMap;
-use std::os::unix::fs::MetadataExt;
+use std::fs::File;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -16,6 +17,15 @@ use crate::arch::{FileAddress, LoadBias};
 
 /// Reads the target's memory: fills the buffer from the run-time address, `false` if it cannot.
 pub type ReadMemory<'a> = &'a dyn Fn(u64, &mut [u8]) -> bool;
+
+/// Reads the memory of a process that is only looked at; nothing where that is not allowed.
+pub fn memory_of(pid: i32) -> impl Fn(u64, &mut [u8]) -> bool {
+    let memory = File::open(format!("/proc/{pid}/mem"));
+    move |address: u64, buffer: &mut [u8]| {
+        let memory = memory.as_ref();
+        memory.is_ok_and(|memory| memory.read_exact_at(buffer, address).is_ok())
+    }
+}
 
 /// The page size of x86-64.
 const PAGE: u64 = 4096;

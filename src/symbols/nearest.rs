@@ -31,7 +31,7 @@ pub fn functions<'a>(name: &str, tables: impl Iterator<Item = &'a SymbolTable>) 
     for table in tables {
         for symbol in table.all().iter().filter(|symbol| symbol.kind.is_code()) {
             let linkage = unversioned(table.name_bytes(symbol), symbol.origin);
-            if !is_mangled(linkage) {
+            if !demangle::is_mangled(linkage) {
                 best.offer(linkage, || {
                     std::str::from_utf8(linkage).ok().map(str::to_string)
                 });
@@ -58,10 +58,6 @@ fn path_text(name: &Name) -> String {
         .map(|component| component.name.as_str())
         .collect::<Vec<_>>()
         .join("::")
-}
-
-fn is_mangled(name: &[u8]) -> bool {
-    matches!(name, [b'_', b'Z' | b'R', ..] | [b'_', b'_', b'Z', ..])
 }
 
 /// The identifiers of a mangled name: decimal lengths with that many bytes behind them.

@@ -1,7 +1,7 @@
 //! The answers to look-ups: places, symbols, names, and why there is none.
 
 use super::module::ModuleError;
-use super::table::SymbolKind;
+use super::table::{Symbol, SymbolKind};
 use crate::arch::FileAddress;
 
 /// A function's entry, or an address in a module.
@@ -15,10 +15,9 @@ pub struct Place {
     pub runtime: u64,
     /// The file address where its function starts and how many bytes it has; the place itself and 0 where no symbol covers it.
     pub function: (FileAddress, u64),
-    /// The linker's name, empty where there is none.
-    pub name: String,
-    /// The demangled name, as gdb prints it in banners.
-    pub display: String,
+    /// The symbol that names it and the module whose it is, for [`Modules::linkage_name`] and
+    /// [`Modules::display_name`]: to demangle the names of thousands of places that nobody reads takes time.
+    pub(super) named: Option<(usize, Symbol)>,
     /// What the symbol is. A place by name is never a resolver ([`SymbolKind::Ifunc`]); one by address can be.
     pub kind: SymbolKind,
 }

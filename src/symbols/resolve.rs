@@ -1,10 +1,13 @@
 //! Locations to places, over all modules of a process.
 
+use std::borrow::Cow;
+use std::cell::LazyCell;
 use std::collections::HashSet;
 use std::path::Path;
 
 use super::location::Location;
 use super::modules::{Loaded, Modules};
+use super::pattern::Pattern;
 use super::place::{Place, ResolveError};
 use super::table::{Symbol, SymbolKind};
 use super::{ifunc, lookup, nearest};
@@ -54,10 +57,7 @@ impl Modules {
         module: Option<&str>,
         name: &str,
     ) -> Result<Vec<Place>, ResolveError> {
-        let among = match module {
-            Some(module) => self.named(module)?,
-            None => (0..self.loaded.len()).collect(),
-        };
+        let among = self.among(module)?;
         let mut places = Places::default();
         for &index in &among {
             self.places_in(index, name, &mut places);
@@ -116,14 +116,13 @@ impl Modules {
         regex: &str,
         mut visit: impl FnMut(usize, &Symbol),
     ) -> Result<(), ResolveError> {
-        let among = match module {
-            Some(module) => self.named(module)?,
-            None => (0..self.loaded.len()).collect(),
-        };
+        let among = self.among(module)?;
+        // The modules keep what they have matched: there may be nothing to compile.
+        let pattern = LazyCell::new(|| Pattern::regex(regex));
         for &index in &among {
             let module = &self.loaded[index].module;
             let found = module
-                .matching(regex)
+                .matching(regex, || pattern.as_ref())
                 .map_err(|error| ResolveError::BadPattern {
                     why: error.to_string(),
                 })?;
@@ -177,10 +176,8 @@ impl Modules {
         for mut place in found {
             // Symbols of implementations are local, and stripped ones are usual.
             if place.function.0 != place.address {
-                let table = loaded.module.symbols();
                 place.function = (place.address, 0);
-                place.name = table.linkage_name(resolver).into_owned();
-                place.display = table.display_name(resolver);
+                place.named = Some((index, *resolver));
             }
             place.kind = SymbolKind::Function;
             places.add(place.module, place.address, || place);
@@ -207,16 +204,30 @@ impl Modules {
 
     fn place(&self, index: usize, symbol: &Symbol, address: FileAddress) -> Place {
         let loaded = &self.loaded[index];
-        let table = loaded.module.symbols();
         Place {
             module: index,
             address,
             runtime: address.runtime(loaded.bias),
             function: (FileAddress(symbol.address), loaded.module.extent(symbol)),
-            name: table.linkage_name(symbol).into_owned(),
-            display: table.display_name(symbol),
+            named: Some((index, *symbol)),
             kind: symbol.kind,
         }
+    }
+
+    /// The linker's name of a place of these modules, empty where there is none.
+    pub fn linkage_name(&self, place: &Place) -> Cow<'_, str> {
+        let named = place.named.as_ref();
+        named.map_or_else(Cow::default, |(module, symbol)| {
+            self.loaded[*module].module.symbols().linkage_name(symbol)
+        })
+    }
+
+    /// The demangled name of a place of these modules, as gdb prints it in banners; empty where there is none.
+    pub fn display_name(&self, place: &Place) -> String {
+        let named = place.named.as_ref();
+        named.map_or_else(String::new, |(module, symbol)| {
+            self.loaded[*module].module.symbols().display_name(symbol)
+        })
     }
 
     /// The place of a run-time address: for `*EXPR`. `None` outside of every module's code.
@@ -263,8 +274,7 @@ impl Modules {
                     Some(range) => (FileAddress(range.start), range.end - range.start),
                     None => (address, 0),
                 },
-                name: String::new(),
-                display: String::new(),
+                named: None,
                 kind: SymbolKind::Label,
             },
         })
@@ -288,6 +298,14 @@ impl Modules {
         }
     }
 
+    /// The modules that a written name means, without one all of them.
+    pub fn among(&self, name: Option<&str>) -> Result<Vec<usize>, ResolveError> {
+        match name {
+            Some(name) => self.named(name),
+            None => Ok((0..self.loaded.len()).collect()),
+        }
+    }
+
     /// The modules that a written name means: the whole path, the file's name, or that without a
     /// version or without `.so`. At least one.
     pub fn named(&self, name: &str) -> Result<Vec<usize>, ResolveError> {
@@ -301,10 +319,7 @@ impl Modules {
         }
         for unreadable in &self.unreadable {
             let path = &unreadable.error.path;
-            if [same_path, same_file, same_library, same_stem]
-                .iter()
-                .any(|fits| fits(path, name))
-            {
+            if is_library(path, name) || same_stem(path, name) {
                 return Err(ResolveError::Module(unreadable.error.clone()));
             }
         }
@@ -350,9 +365,7 @@ impl Modules {
 /// Whether a file is the library that a written name means: its whole path, its name, or that
 /// without a version or without `.so`.
 pub fn is_library(path: &Path, name: &str) -> bool {
-    [same_path, same_file, same_library]
-        .iter()
-        .any(|fits| fits(path, name))
+    same_path(path, name) || same_file(path, name) || same_library(path, name)
 }
 
 fn same_path(path: &Path, name: &str) -> bool {

@@ -74,7 +74,7 @@ pub enum Origin {
 }
 
 /// One symbol. `name` and `version` are read through the [`SymbolTable`].
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Symbol {
     /// `st_value`: a file address, or an offset for thread-local symbols.
     pub address: u64,

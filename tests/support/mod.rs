@@ -13,6 +13,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use serde_json::Value;
+
 pub use app::App;
 pub use network::Network;
 pub use tracer::{Tracer, normalise};
@@ -89,6 +91,33 @@ pub fn unique(prefix: &str) -> String {
     )
 }
 
+/// What a program wrote.
+pub fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Each line is a JSON value.
+#[track_caller]
+pub fn json_lines<'t>(lines: impl IntoIterator<Item = &'t str>) -> Vec<Value> {
+    let mut values = Vec::new();
+    for line in lines {
+        values.push(serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}")));
+    }
+    values
+}
+
+/// A schema of `schema/`.
+pub fn schema(name: &str) -> jsonschema::Validator {
+    let text = std::fs::read_to_string(root().join("schema").join(name)).expect("the schema");
+    let schema = serde_json::from_str(&text).expect("JSON");
+    jsonschema::validator_for(&schema).expect("a schema")
+}
+
+/// A path in the directory for temporary files that nothing has yet.
+pub fn temp_path(prefix: &str) -> PathBuf {
+    std::env::temp_dir().join(unique(prefix))
+}
+
 /// A file that is gone when this is dropped.
 pub struct TempFile(PathBuf);
 
@@ -98,8 +127,20 @@ impl TempFile {
     }
 
     pub fn bytes(bytes: &[u8]) -> TempFile {
-        let path = std::env::temp_dir().join(unique("trapline-test"));
-        std::fs::write(&path, bytes).expect("a temporary file");
+        let file = TempFile::at(temp_path("trapline-test"));
+        std::fs::write(&file.0, bytes).expect("a temporary file");
+        file
+    }
+
+    /// A copy of a file, with its permissions.
+    pub fn copy(of: &Path) -> TempFile {
+        let file = TempFile::at(temp_path("trapline-copy"));
+        std::fs::copy(of, &file.0).expect("a copy");
+        file
+    }
+
+    /// One that is still to be made, there.
+    pub fn at(path: PathBuf) -> TempFile {
         TempFile(path)
     }
 
@@ -108,8 +149,39 @@ impl TempFile {
     }
 }
 
+impl AsRef<Path> for TempFile {
+    fn as_ref(&self) -> &Path {
+        &self.0
+    }
+}
+
 impl Drop for TempFile {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+/// A directory that is gone when this is dropped, with all that is in it.
+pub struct TempDir(PathBuf);
+
+impl TempDir {
+    pub fn new(prefix: &str) -> TempDir {
+        let path = temp_path(prefix);
+        std::fs::create_dir(&path).expect("a temporary directory");
+        TempDir(path)
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    pub fn join(&self, inside: impl AsRef<Path>) -> PathBuf {
+        self.0.join(inside)
+    }
+}
+
+impl Drop for TempDir {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
     }
 }

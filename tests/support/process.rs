@@ -46,6 +46,17 @@ pub fn wait_untraced(pid: i32) {
     assert!(left, "process {pid} is still traced");
 }
 
+/// Waits until some thread stands in a ptrace stop.
+pub fn wait_for_stop(pid: i32) {
+    let deadline = Instant::now() + super::app::PATIENCE;
+    let stopped = until(deadline, || {
+        threads(pid)
+            .iter()
+            .any(|status| field_of(status, "State").is_some_and(|state| state.starts_with('t')))
+    });
+    assert!(stopped, "no thread of process {pid} stops");
+}
+
 fn threads(pid: i32) -> Vec<String> {
     let tasks = fs::read_dir(format!("/proc/{pid}/task"))
         .unwrap_or_else(|error| panic!("process {pid}: {error}"));

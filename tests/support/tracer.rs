@@ -63,6 +63,13 @@ pub fn trapline() -> Command {
     }
 }
 
+/// `trapline trace`.
+pub fn trace(arguments: &[&str]) -> Command {
+    let mut command = trapline();
+    command.arg("trace").args(arguments).env("TERM", "dumb");
+    command
+}
+
 fn gdb() -> Result<PathBuf, Missing> {
     if let Some(path) = std::env::var_os("TRAPLINE_GDB") {
         return Ok(path.into());

@@ -23,8 +23,8 @@ const TEXT_LIMIT: usize = 1 << 18;
 const DEPTH_LIMIT: u32 = 192;
 
 /// Whether a name can be a mangled one.
-pub fn is_mangled(name: &str) -> bool {
-    name.starts_with("_Z") || name.starts_with("_R") || name.starts_with("__Z")
+pub fn is_mangled(name: &[u8]) -> bool {
+    name.starts_with(b"_Z") || name.starts_with(b"_R") || name.starts_with(b"__Z")
 }
 
 /// Whether it is a name of Rust's, by either scheme.

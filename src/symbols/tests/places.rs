@@ -1,19 +1,25 @@
 //! Names to places on real files and in running processes.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use super::{build, no_debug_files};
 use crate::arch::FileAddress;
-use crate::symbols::{Auxv, Location, Modules, Place, ResolveError, SymbolKind, parse_maps};
+use crate::symbols::{
+    Auxv, Location, Modules, Place, ResolveError, SymbolKind, memory_of, parse_maps,
+};
 
 fn resolve(modules: &Modules, text: &str) -> Result<Vec<Place>, ResolveError> {
     modules.resolve(&Location::parse(text))
 }
 
-fn names(places: &[Place]) -> Vec<&str> {
-    places.iter().map(|place| place.name.as_str()).collect()
+fn names<'a>(modules: &'a Modules, places: &[Place]) -> Vec<Cow<'a, str>> {
+    places
+        .iter()
+        .map(|place| modules.linkage_name(place))
+        .collect()
 }
 
 #[test]
@@ -23,21 +29,29 @@ fn thunks_that_bear_a_body_are_places() {
     };
     let modules = Modules::from_program(&program, &no_debug_files()).unwrap();
     let small = resolve(&modules, "App::small").unwrap();
-    assert_eq!(names(&small).len(), 2, "{:?}", names(&small));
-    assert!(names(&small).contains(&"_ZThn16_N3App5smallEi"));
+    assert_eq!(
+        names(&modules, &small).len(),
+        2,
+        "{:?}",
+        names(&modules, &small)
+    );
+    assert!(names(&modules, &small).contains(&"_ZThn16_N3App5smallEi".into()));
     let large = resolve(&modules, "ns::App::large");
     assert!(large.is_err());
     assert_eq!(
-        names(&resolve(&modules, "App::large").unwrap()),
+        names(&modules, &resolve(&modules, "App::large").unwrap()),
         ["_ZN3App5largeEi"]
     );
     // A mangled name takes exactly that symbol, a thunk that only passes on too.
     assert_eq!(
-        names(&resolve(&modules, "_ZThn16_N3App5largeEi").unwrap()),
+        names(
+            &modules,
+            &resolve(&modules, "_ZThn16_N3App5largeEi").unwrap()
+        ),
         ["_ZThn16_N3App5largeEi"]
     );
     assert_eq!(
-        resolve(&modules, "_ZThn16_N3App5largeEi").unwrap()[0].display,
+        modules.display_name(&resolve(&modules, "_ZThn16_N3App5largeEi").unwrap()[0]),
         "non-virtual thunk to App::large(int)"
     );
 }
@@ -50,26 +64,38 @@ fn regular_expressions_mean_functions() {
     let modules = Modules::from_program(&program, &no_debug_files()).unwrap();
     // The thunk that bears the body is one, the thunk that passes on is none.
     let small = resolve(&modules, "/App::small/").unwrap();
-    assert_eq!(names(&small).len(), 2, "{:?}", names(&small));
     assert_eq!(
-        names(&resolve(&modules, "/App::large/").unwrap()),
+        names(&modules, &small).len(),
+        2,
+        "{:?}",
+        names(&modules, &small)
+    );
+    assert_eq!(
+        names(&modules, &resolve(&modules, "/App::large/").unwrap()),
         ["_ZN3App5largeEi"]
     );
     assert_eq!(
-        names(&resolve(&modules, "thunks-regex:/^main$/").unwrap()),
+        names(
+            &modules,
+            &resolve(&modules, "thunks-regex:/^main$/").unwrap()
+        ),
         ["main"]
     );
     let all = resolve(&modules, "/./").unwrap();
     assert!(all.len() > small.len());
     assert!(
-        names(&all).iter().all(|name| !name.contains("@plt")),
+        names(&modules, &all)
+            .iter()
+            .all(|name| !name.contains("@plt")),
         "{:?}",
-        names(&all)
+        names(&modules, &all)
     );
     assert!(
-        names(&all).iter().all(|name| !name.ends_with(".cold")),
+        names(&modules, &all)
+            .iter()
+            .all(|name| !name.ends_with(".cold")),
         "{:?}",
-        names(&all)
+        names(&modules, &all)
     );
     let mut places: Vec<_> = all.iter().map(|place| place.address).collect();
     places.sort_unstable();
@@ -104,7 +130,10 @@ fn functions_by_their_frames() {
     for inside in [0, size - 1] {
         let text = format!("wait-stripped+{:#x}", start.0 + inside);
         let found = &resolve(&modules, &text).unwrap()[0];
-        assert_eq!((found.function, found.name.as_str()), ((start, size), ""));
+        assert_eq!(
+            (found.function, &*modules.linkage_name(found)),
+            ((start, size), "")
+        );
     }
     let module = &whole.loaded()[0].module;
     let (symbol, _) = module.symbol_at(module.text().unwrap().0).unwrap();
@@ -129,11 +158,11 @@ fn functions_behind_a_symbol_without_a_size() {
     for inside in [2, 3] {
         let place = &resolve(&modules, &format!("unsized+{:#x}", start + inside)).unwrap()[0];
         assert_eq!(place.function, (FileAddress(start + 2), 3), "{inside}");
-        assert_eq!(place.name, "", "{inside}");
+        assert_eq!(modules.linkage_name(place), "", "{inside}");
     }
     let own = &resolve(&modules, &format!("unsized+{:#x}", start + 1)).unwrap()[0];
     assert_eq!(own.function, (FileAddress(start), 2));
-    assert_eq!(own.name, "unsized_one");
+    assert_eq!(modules.linkage_name(own), "unsized_one");
     // What is left there can be told.
     let images = crate::session::images::Images::of_file(&program, &no_debug_files()).unwrap();
     let ways = images.ways_out(start + 2).unwrap();
@@ -223,14 +252,7 @@ fn run(program: &Path) -> Running {
 fn scan(running: &Running, before: &Modules) -> Modules {
     let pid = running.0.id() as i32;
     let maps = parse_maps(&std::fs::read(format!("/proc/{pid}/maps")).unwrap());
-    let memory = std::fs::File::open(format!("/proc/{pid}/mem"));
-    let read = |address: u64, buffer: &mut [u8]| {
-        use std::os::unix::fs::FileExt;
-        memory
-            .as_ref()
-            .is_ok_and(|file| file.read_exact_at(buffer, address).is_ok())
-    };
-    Modules::of_process(pid, &maps, &read, before, &no_debug_files())
+    Modules::of_process(pid, &maps, &memory_of(pid), before, &no_debug_files())
 }
 
 #[test]
