@@ -46,6 +46,15 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
+/// An i/o error without its number.
+pub fn plain(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    match text.find(" (os error") {
+        Some(at) => text[..at].to_string(),
+        None => text,
+    }
+}
+
 /// A shorthand for `return Err(Error::new(format!(…)))`.
 macro_rules! fail {
     ($($arg:tt)*) => { return Err($crate::error::Error::new(format!($($arg)*))) };

@@ -60,8 +60,9 @@ pub struct SiteSpec {
     /// What the file holds there: 1 to 16 bytes, at least the first instruction. Memory that
     /// differs belongs to somebody else and is refused.
     pub code: Vec<u8>,
-    /// It stands on a `ret` that is done for the thread, so that no page of ours is mapped for a
-    /// slot: the addresses of what the program maps afterwards stay what they would be.
+    /// It stands on a `ret` that is done for the thread, unless that has a shadow stack, so that no
+    /// page of ours is mapped for a slot: the addresses of what the program maps afterwards stay
+    /// what they would be.
     pub by_hand: bool,
     /// A thread that the first probe stopped waits for the front only so long (0: as long as it
     /// takes): what the front wants to know there for itself must not hold the program up.

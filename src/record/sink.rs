@@ -17,6 +17,7 @@ use super::destination::{Destination, Format};
 use super::hit::Hit;
 use super::json;
 use super::text::{self, Palette};
+use crate::error::plain;
 
 /// How much is collected before it is written.
 const BUFFER: usize = 64 * 1024;
@@ -86,7 +87,7 @@ impl Sinks {
             };
             let name = |path: &Path| path.display().to_string();
             let of = destination.path.as_deref().map_or("-".into(), name);
-            let sink = sink.map_err(|error| format!("{of}: {}", reason(&error)))?;
+            let sink = sink.map_err(|error| format!("{of}: {}", plain(&error)))?;
             if sinks.iter().any(|other| same(&other.file, &sink.file)) {
                 return Err(format!("{of}: it is given twice"));
             }
@@ -94,7 +95,7 @@ impl Sinks {
         }
         for sink in sinks.iter().filter(|sink| sink.regular) {
             let emptied = sink.file.set_len(0);
-            emptied.map_err(|error| format!("{}: {}", sink.name, reason(&error)))?;
+            emptied.map_err(|error| format!("{}: {}", sink.name, plain(&error)))?;
         }
         Ok(Sinks {
             sinks,
@@ -174,7 +175,7 @@ impl Sinks {
     /// Of each destination that was given up: its name, how many records it lacks, and why.
     pub(crate) fn failures(&self) -> impl Iterator<Item = (&str, u64, String)> {
         self.sinks.iter().filter_map(|sink| match &sink.state {
-            State::Failed(error) => Some((sink.name.as_str(), sink.lost, reason(error))),
+            State::Failed(error) => Some((sink.name.as_str(), sink.lost, plain(error))),
             State::Open | State::Closed => None,
         })
     }
@@ -226,7 +227,7 @@ impl Sink {
                 let note = format!(
                     "warning: {}: {}: no more records are written there.",
                     self.name,
-                    reason(&error)
+                    plain(&error)
                 );
                 self.lost += self.not_whole(done);
                 self.cut(done);
@@ -338,15 +339,6 @@ pub(crate) fn wants_color() -> bool {
     io::stdout().is_terminal()
         && set("NO_COLOR").is_none()
         && set("TERM").is_some_and(|term| term != "dumb")
-}
-
-/// An error without its number.
-fn reason(error: &io::Error) -> String {
-    let text = error.to_string();
-    match text.find(" (os error") {
-        Some(at) => text[..at].to_string(),
-        None => text,
-    }
 }
 
 #[cfg(test)]

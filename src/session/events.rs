@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::breakpoint::{Disposition, Origin, Probe};
 use super::sites::{INTERNAL, is_gone};
+use super::threads::Thread;
 use super::view::Names;
 use super::{Announced, Session, engine_error, process, signals};
 use crate::arch::Registers;
@@ -386,7 +387,9 @@ impl Session {
         let Reason::Probe { site, probe: first } = stop.reason else {
             return Vec::new();
         };
-        let Some((_, site)) = self.targets[index].sites.iter().find(|(_, s)| s.id == site) else {
+        let target = &self.targets[index];
+        let pc = target.threads.get(stop.tid).and_then(Thread::pc);
+        let Some(site) = target.site(site, pc) else {
             return Vec::new();
         };
         let mut candidates: Vec<(u32, bool, bool)> = Vec::new();

@@ -142,8 +142,7 @@ fn find(tid: i32, images: &Images, read: Read<'_>) -> Option<Watch> {
     let marked = if behind.is_some() { 4 } else { 0 };
     Some(Watch {
         address: if returns { address + marked } else { address },
-        // A shadow stack would miss a return that the processor did not do.
-        by_hand: returns && !process::has_shadow_stack(tid),
+        by_hand: returns,
         debug,
     })
 }

@@ -10,6 +10,7 @@ use super::threads::Threads;
 use super::{Session, Target, engine_error, process, settings, signals};
 use crate::engine::client::{EngineError, Started};
 use crate::engine::protocol::{Call, Failure, Launch, SignalPolicy};
+pub use crate::error::plain;
 use crate::error::{Error, fail};
 
 impl Session {
@@ -284,15 +285,6 @@ fn check_executable(path: &Path) -> Result<(), Error> {
         );
     }
     Ok(())
-}
-
-/// An i/o error without its number.
-pub fn plain(error: &std::io::Error) -> String {
-    let text = error.to_string();
-    match text.find(" (os error") {
-        Some(at) => text[..at].to_string(),
-        None => text,
-    }
 }
 
 /// Only 64-bit x86-64 processes.

@@ -1,11 +1,9 @@
 //! What a named probe knows about a hit, as it is shown.
 
-use std::cell::RefCell;
-
 use super::Session;
 use super::named::Place;
 use super::plan::Returns;
-use super::view::{Snapshot, Source, View};
+use super::view::View;
 use crate::engine::protocol::Tid;
 use crate::lang::{self, Kind, Scope};
 use crate::probe::named::{Shown, shown};
@@ -44,20 +42,13 @@ impl Session {
         let Some(target) = self.targets.get(index).filter(|_| !shown.is_empty()) else {
             return Known::default();
         };
-        let snapshot = Snapshot::new(record, &self.variables);
-        let mut view = View {
-            source: Source::Record(snapshot),
-            names: &target.images,
-            variables: &mut self.variables,
-            keeper: self.keeper.as_mut().map(RefCell::new),
-            registers: Some(record.header.registers),
-            returns: vec![(record.header.probe, returns.clone())],
-            site: None,
-            comm: None,
-            read_only: self.read_only,
-            warnings: RefCell::default(),
-            reading: None,
-        };
+        let mut view = View::of_record(
+            record,
+            returns.clone(),
+            &target.images,
+            &mut self.variables,
+            self.keeper.as_mut(),
+        );
         known(&mut view, place, shown)
     }
 

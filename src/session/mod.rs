@@ -34,7 +34,7 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use crate::engine::client::{EngineError, Keeper};
-use crate::engine::protocol::{Failure, Reason, TargetId, Tid};
+use crate::engine::protocol::{Failure, Reason, SiteId, TargetId, Tid};
 use crate::error::Error;
 use crate::lang::examine::ExamineState;
 use crate::lang::script::Resolver;
@@ -84,6 +84,17 @@ pub struct Target {
     /// The probes that are in other processes and not in this one, which was said.
     pub nowhere: BTreeSet<u32>,
     next_site: u32,
+}
+
+impl Target {
+    /// A site by its number. `pc` is where it is if the thread's registers are still those of the
+    /// hit, and the program is still the same one.
+    fn site(&self, id: SiteId, pc: Option<u64>) -> Option<&Site> {
+        let there = pc.and_then(|pc| self.sites.get(&pc));
+        there
+            .filter(|site| site.id == id)
+            .or_else(|| self.sites.values().find(|site| site.id == id))
+    }
 }
 
 /// What is said of a stop; what a user wants to happen at each stop comes before and behind it.

@@ -382,11 +382,7 @@ impl Session {
 
     /// Whether a function begins at an address of a target: where its arguments are valid.
     pub(super) fn is_entry(&self, index: usize, address: u64) -> bool {
-        let images = match self.targets.get(index) {
-            Some(target) => Some(&target.images),
-            None => self.program.as_ref(),
-        };
-        images.is_some_and(|images| {
+        self.images_of(index).is_some_and(|images| {
             let symbol = images.symbol_at(address);
             symbol.is_none_or(|(_, offset)| offset == 0)
         })

@@ -18,9 +18,11 @@ pub fn thread_name(pid: i32, tid: i32) -> String {
         .unwrap_or_default()
 }
 
-/// A `Name:\tvalue` line of `/proc/PID/status`.
-fn status(pid: i32, name: &str) -> Option<String> {
-    let text = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+/// The value of a `Name:\tvalue` line of `/proc/PID/status`.
+pub(super) fn status(pid: i32, name: &str) -> Option<String> {
+    let bytes = fs::read(format!("/proc/{pid}/status")).ok()?;
+    // The process's name is any bytes, and may be cut inside of a character.
+    let text = String::from_utf8_lossy(&bytes);
     let line = text.lines().find_map(|l| l.strip_prefix(name))?;
     Some(line.trim_start_matches(':').trim().to_string())
 }
@@ -28,12 +30,6 @@ fn status(pid: i32, name: &str) -> Option<String> {
 /// Whether a process is gone, but for its parent.
 pub fn has_ended(pid: i32) -> bool {
     status(pid, "State").is_none_or(|state| state.starts_with(['Z', 'X']))
-}
-
-/// Whether the thread's returns are checked by the processor (`/proc/PID/status`,
-/// "x86_Thread_features").
-pub fn has_shadow_stack(tid: i32) -> bool {
-    status(tid, "x86_Thread_features").is_some_and(|features| features.contains("shstk"))
 }
 
 /// Whether a signal for the process waits to be taken by one of its threads.

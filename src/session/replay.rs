@@ -1,6 +1,5 @@
 //! Showing a hit from its record: the body runs again over what was collected.
 
-use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -8,9 +7,9 @@ use super::Session;
 use super::breakpoint::{Disposition, Origin};
 use super::messages::Known;
 use super::plan::{PIECES, Plan, Returns};
-use super::view::{Snapshot, Source, View};
+use super::view::View;
 use crate::arch::{self, ExitKind, Registers};
-use crate::engine::protocol::Tid;
+use crate::engine::protocol::{SiteId, Tid};
 use crate::lang::statement::{Command, Context, Flow, run_body};
 use crate::probe::program::Fault;
 use crate::record::shared::ProbeCounters;
@@ -202,14 +201,11 @@ impl Session {
 
     /// How a site runs a probe.
     fn plan_at(&self, index: usize, record: &Record, number: u32) -> Option<&Plan> {
+        let header = &record.header;
         let target = self.targets.get(index)?;
-        let id = record.header.site;
-        let site = target.sites.get(&record.header.registers.pc());
-        site.filter(|site| site.id.0 == id)
-            // A program that was executed since then has other sites.
-            .or_else(|| target.sites.values().find(|site| site.id.0 == id))
-            .and_then(|site| site.probes.iter().find(|(n, _)| *n == number))
-            .map(|(_, plan)| plan)
+        let site = target.site(SiteId(header.site), Some(header.registers.pc()))?;
+        let mut probes = site.probes.iter();
+        probes.find(|(n, _)| *n == number).map(|(_, plan)| plan)
     }
 
     /// `[New Thread …]` for a thread that a record shows first.
@@ -246,27 +242,24 @@ impl Session {
             };
             return (out, Some(fault));
         }
-        if index >= self.targets.len() {
+        let nothing_to_tell = commands.is_empty() && record.header.fault.is_none();
+        if nothing_to_tell || index >= self.targets.len() {
             return (out, None);
         }
         let comm = self.comm(index, Tid(record.header.tid));
         let probe = self.probes.at_place(record.header.probe);
         let pc = record.header.registers.pc();
         let site = probe.map(|probe| (Session::named_by(probe, pc), probe.spec.clone()));
-        let target = &self.targets[index];
-        let snapshot = Snapshot::new(record, &self.variables);
         let mut view = View {
-            source: Source::Record(snapshot),
-            names: &target.images,
-            variables: &mut self.variables,
-            keeper: self.keeper.as_mut().map(RefCell::new),
-            registers: Some(record.header.registers),
-            returns: vec![(record.header.probe, returns)],
             site,
             comm: Some(comm),
-            read_only: self.read_only,
-            warnings: RefCell::default(),
-            reading: None,
+            ..View::of_record(
+                record,
+                returns,
+                &self.targets[index].images,
+                &mut self.variables,
+                self.keeper.as_mut(),
+            )
         };
         let mut context = Context {
             scope: &mut view,

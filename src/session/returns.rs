@@ -151,8 +151,9 @@ impl Session {
     pub(super) fn returns_at(&self, tid: Tid) -> Vec<(u16, Returns)> {
         let stands = || {
             let target = self.target()?;
-            match target.threads.get(tid)?.reason? {
-                Reason::Probe { site, .. } => target.sites.values().find(|s| s.id == site),
+            let thread = target.threads.get(tid)?;
+            match thread.reason? {
+                Reason::Probe { site, .. } => target.site(site, thread.pc()),
                 _ => None,
             }
         };
@@ -178,7 +179,7 @@ impl Session {
         let Reason::Probe { probe, .. } = thread.reason? else {
             return None;
         };
-        let pc = thread.registers.as_ref()?.pc();
+        let pc = thread.pc()?;
         let probe = self.probes.at_place(probe)?;
         Some((Session::named_by(probe, pc), probe.spec.clone()))
     }

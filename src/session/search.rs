@@ -6,11 +6,11 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::time::{Duration, Instant};
 
-use super::process::executable;
+use super::process::{executable, status};
 use crate::engine::arrivals::Arrivals;
 use crate::engine::keeper;
 use crate::error::{Error, fail};
-use crate::symbols::{Backing, is_library, parse_maps};
+use crate::symbols::{Backing, is_library, parse_maps, regex_text};
 
 /// How often new processes are looked for where the kernel does not tell of them.
 const LISTING: Duration = Duration::from_millis(10);
@@ -43,12 +43,12 @@ impl Wanted {
                 _ => fail!("{text} is no process id."),
             };
         }
-        match text.strip_prefix('/').and_then(|t| t.strip_suffix('/')) {
-            Some(pattern) if !pattern.is_empty() => match regex::bytes::Regex::new(pattern) {
+        match regex_text(text) {
+            Some(pattern) => match regex::bytes::Regex::new(pattern) {
                 Ok(regex) => Ok(Wanted::Pattern(regex, text.into())),
                 Err(error) => fail!("{text} is no regular expression: {error}"),
             },
-            _ => Ok(Wanted::Name(text.into())),
+            None => Ok(Wanted::Name(text.into())),
         }
     }
 
@@ -110,9 +110,14 @@ impl std::fmt::Display for Wanted {
 /// The one process that `text` means.
 pub fn find(text: &str) -> Result<i32, Error> {
     let wanted = Wanted::parse(text)?;
+    only(&wanted, text)?.ok_or_else(|| wanted.nothing())
+}
+
+/// The one process that fits, if any does.
+fn only(wanted: &Wanted, text: &str) -> Result<Option<i32>, Error> {
     match wanted.processes().as_slice() {
-        [pid] => Ok(*pid),
-        [] => Err(wanted.nothing()),
+        [] => Ok(None),
+        [pid] => Ok(Some(*pid)),
         many => fail!(
             "{text} means {} processes; give the id of one:\n{}",
             many.len(),
@@ -125,8 +130,9 @@ pub fn find(text: &str) -> Result<i32, Error> {
 pub fn wait_for(text: &str, ends: impl Fn() -> bool) -> Result<Option<i32>, Error> {
     let wanted = Wanted::parse(text)?;
     let mut search = Search::new();
-    if !wanted.processes().is_empty() {
-        return find(text).map(Some);
+    let found = only(&wanted, text)?;
+    if found.is_some() {
+        return Ok(found);
     }
     search.add(wanted, false);
     while !ends() {
@@ -162,9 +168,7 @@ fn ancestors() -> HashSet<i32> {
     let mut found = HashSet::new();
     let mut next = Some(std::process::id() as i32);
     while let Some(pid) = next.filter(|pid| *pid > 0 && found.insert(*pid)) {
-        let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-        let parent = status.lines().find_map(|line| line.strip_prefix("PPid:"));
-        next = parent.and_then(|parent| parent.trim().parse().ok());
+        next = status(pid, "PPid").and_then(|parent| parent.parse().ok());
     }
     found
 }
@@ -199,12 +203,10 @@ fn is_named(pid: i32, line: &[u8], name: &str) -> bool {
 /// Whether a process has a library mapped: by its path, or its file's name with or without version.
 fn uses(pid: i32, name: &str) -> bool {
     let maps = fs::read(format!("/proc/{pid}/maps")).unwrap_or_default();
-    let real = fs::canonicalize(name).ok();
+    let is_path = name.contains('/');
+    let real = is_path.then(|| fs::canonicalize(name).ok()).flatten();
     parse_maps(&maps).iter().any(|map| match &map.backing {
-        Backing::File { path, .. } => {
-            let same_file = real.as_deref().filter(|_| name.contains('/'));
-            is_library(path, name) || same_file == Some(path.as_path())
-        }
+        Backing::File { path, .. } => is_library(path, name) || real.as_ref() == Some(path),
         _ => false,
     })
 }

@@ -54,6 +54,11 @@ impl Thread {
         }
     }
 
+    /// Where it stands, as far as its registers were looked at.
+    pub fn pc(&self) -> Option<u64> {
+        Some(self.registers.as_ref()?.pc())
+    }
+
     /// Keeps what a stop tells.
     pub fn stands(&mut self, reason: Option<Reason>, registers: Box<Registers>) {
         self.handle = Some(registers.get(Register::FsBase));

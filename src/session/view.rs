@@ -11,6 +11,7 @@ use crate::engine::protocol::{TargetId, Tid};
 use crate::lang::scope::{Fact, Special, Unavailable, WayOut};
 use crate::lang::{Expr, Scope, ScopeError, Symbol, Unreadable, Value};
 use crate::probe::named::Reading;
+use crate::record::clock;
 use crate::record::wire::{Record, Segment};
 
 /// Names and file contents of what is loaded; addresses are run-time ones where there is a
@@ -91,6 +92,18 @@ impl<'a> Snapshot<'a> {
         let number = self.drawn.get();
         self.drawn.set(number + 1);
         numbers.into_iter().nth(number)
+    }
+
+    fn special(&self, what: Special) -> Option<u64> {
+        let header = &self.record.header;
+        Some(match what {
+            Special::Now => header.mono_ns,
+            Special::Wall => header.wall_ns,
+            Special::Tid => header.tid as u64,
+            Special::Pid => header.pid as u64,
+            Special::Cpu => u64::from(header.cpu?),
+            Special::Random => self.random()?,
+        })
     }
 
     fn at_entry(&self, index: u16) -> Result<u64, Unavailable> {
@@ -191,7 +204,30 @@ pub struct View<'a> {
     pub reading: Option<Reading>,
 }
 
-impl View<'_> {
+impl<'a> View<'a> {
+    /// What a hit left behind; nobody's process can be changed through that.
+    pub fn of_record(
+        record: &'a Record,
+        returns: Returns,
+        names: &'a dyn Names,
+        variables: &'a mut Variables,
+        keeper: Option<&'a mut Keeper>,
+    ) -> View<'a> {
+        View {
+            source: Source::Record(Snapshot::new(record, variables)),
+            names,
+            variables,
+            keeper: keeper.map(RefCell::new),
+            registers: Some(record.header.registers),
+            returns: vec![(record.header.probe, returns)],
+            site: None,
+            comm: None,
+            read_only: false,
+            warnings: RefCell::default(),
+            reading: None,
+        }
+    }
+
     /// Whether what a command asks for may be done to the process.
     fn check_writable(&self) -> Result<(), ScopeError> {
         match self.source {
@@ -385,30 +421,14 @@ impl Scope for View<'_> {
     }
 
     fn special(&self, what: Special) -> Option<u64> {
-        match &self.source {
-            Source::Files => match what {
-                Special::Now | Special::Wall => clock(what),
-                Special::Random => Some(random()),
-                Special::Tid | Special::Pid | Special::Cpu => None,
-            },
-            Source::Live { pid, tid, .. } => match what {
-                Special::Now | Special::Wall => clock(what),
-                Special::Tid => Some(tid.0 as u64),
-                Special::Pid => Some(*pid as u64),
-                Special::Random => Some(random()),
-                Special::Cpu => None,
-            },
-            Source::Record(snapshot) => {
-                let header = &snapshot.record.header;
-                Some(match what {
-                    Special::Now => header.mono_ns,
-                    Special::Wall => header.wall_ns,
-                    Special::Tid => header.tid as u64,
-                    Special::Pid => header.pid as u64,
-                    Special::Cpu => u64::from(header.cpu?),
-                    Special::Random => snapshot.random()?,
-                })
-            }
+        match (what, &self.source) {
+            (_, Source::Record(snapshot)) => snapshot.special(what),
+            (Special::Now, _) => Some(clock::monotonic_ns()),
+            (Special::Wall, _) => Some(clock::wall_ns()),
+            (Special::Random, _) => Some(random()),
+            (Special::Tid, Source::Live { tid, .. }) => Some(tid.0 as u64),
+            (Special::Pid, Source::Live { pid, .. }) => Some(*pid as u64),
+            (Special::Tid | Special::Pid | Special::Cpu, _) => None,
         }
     }
 }
@@ -417,16 +437,6 @@ impl Scope for View<'_> {
 fn random() -> u64 {
     use std::hash::{BuildHasher, RandomState};
     RandomState::new().hash_one(0) >> 1
-}
-
-/// Nanoseconds of CLOCK_MONOTONIC or CLOCK_REALTIME.
-fn clock(what: Special) -> Option<u64> {
-    let clock = match what {
-        Special::Now => nix::time::ClockId::CLOCK_MONOTONIC,
-        _ => nix::time::ClockId::CLOCK_REALTIME,
-    };
-    let now = nix::time::clock_gettime(clock).ok()?;
-    Some(now.tv_sec() as u64 * 1_000_000_000 + now.tv_nsec() as u64)
 }
 
 #[cfg(test)]

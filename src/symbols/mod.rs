@@ -36,7 +36,7 @@ pub use location::{Location, split_module};
 pub use maps::{Backing, parse as parse_maps};
 pub use modules::{Loaded, Modules, memory_of};
 pub use nearest::functions as nearest_functions;
-pub use pattern::{Pattern, basic_regex};
+pub use pattern::{Pattern, basic_regex, regex_text};
 pub use place::{Named, Place, ResolveError};
 pub use resolve::is_library;
 pub use table::SymbolKind;

@@ -13,6 +13,7 @@ use std::fs;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::slots::mapping;
 use crate::record::shared::Counters;
 
 /// What a call has kept: the expression's number and its value.
@@ -74,7 +75,8 @@ pub struct Entries {
     calls: HashMap<Key, Call>,
     /// In the order of their beginning; some are over.
     order: VecDeque<(u64, Key)>,
-    /// By thread: calls on the stack that it was made with, the innermost last.
+    /// By thread: calls on the stack that it was made with, the innermost last, that is by
+    /// descending `sp`; some are over.
     own: HashMap<i32, Vec<(u64, Key)>>,
     stacks: Stacks,
     serial: u64,
@@ -99,7 +101,7 @@ impl Entries {
             count(counters, key, |c| &c.dropped);
         }
         self.order.push_back((serial, key));
-        self.bound(counters);
+        self.bound(frame.tid, counters);
     }
 
     /// Keeps a value of the call that has just begun.
@@ -115,7 +117,9 @@ impl Entries {
         if self.stacks.is_own(&frame) {
             self.unwind(&frame, counters, |old| old.function != key.function);
             if let Some(own) = self.own.get_mut(&frame.tid) {
-                own.retain(|(_, old)| *old != key);
+                let first = own.partition_point(|(_, old)| old.sp > key.sp);
+                own.extract_if(first.., |(_, old)| *old == key)
+                    .for_each(drop);
             }
         }
         let call = self.calls.remove(&key);
@@ -160,8 +164,9 @@ impl Entries {
         *self = Entries::default();
     }
 
-    /// Forgets the oldest calls beyond the most that are remembered.
-    fn bound(&mut self, counters: &Counters) {
+    /// Forgets the oldest calls beyond the most that are remembered, after one of a thread has
+    /// begun.
+    fn bound(&mut self, tid: i32, counters: &Counters) {
         while self.calls.len() > MOST {
             let Some((serial, key)) = self.order.pop_front() else {
                 return;
@@ -171,13 +176,17 @@ impl Entries {
                 count(counters, key, |c| &c.evicted);
             }
         }
-        // Most of those in order are over: keep what is not.
+        // Most of a list as long as that are over: keep what is not.
+        let calls = &self.calls;
+        let under_way =
+            |(serial, key): &(u64, Key)| calls.get(key).is_some_and(|call| call.serial == *serial);
         if self.order.len() > 2 * MOST {
-            let calls = &self.calls;
-            let alive = |(serial, key): &(u64, Key)| {
-                calls.get(key).is_some_and(|call| call.serial == *serial)
-            };
-            self.order.retain(alive);
+            self.order.retain(under_way);
+        }
+        if let Some(own) = self.own.get_mut(&tid)
+            && own.len() > 2 * MOST
+        {
+            own.retain(under_way);
         }
     }
 }
@@ -243,25 +252,16 @@ impl Stacks {
 /// the first thread, what ends with the thread block for others.
 fn classify(maps: &[u8], frame: &Frame) -> Option<(Range<u64>, bool)> {
     let text = String::from_utf8_lossy(maps);
-    for line in text.lines() {
-        let Some(range) = range(line).filter(|range| range.contains(&frame.sp)) else {
-            continue;
-        };
-        if frame.tid == frame.pid && line.ends_with("[stack]") {
-            return Some((range.start.saturating_sub(GROWTH)..range.end, true));
-        }
-        if range.contains(&frame.thread_block) && frame.sp < frame.thread_block {
-            return Some((range.start..frame.thread_block, true));
-        }
-        return Some((range, false));
-    }
-    None
-}
-
-fn range(line: &str) -> Option<Range<u64>> {
-    let (start, end) = line.split_once(' ')?.0.split_once('-')?;
-    let hex = |text| u64::from_str_radix(text, 16).ok();
-    Some(hex(start)?..hex(end)?)
+    let mut mapped = text.lines().filter_map(mapping);
+    let map = mapped.find(|map| (map.start..map.end).contains(&frame.sp))?;
+    let (start, end) = (map.start, map.end);
+    Some(if frame.tid == frame.pid && map.stack {
+        (start.saturating_sub(GROWTH)..end, true)
+    } else if (start..end).contains(&frame.thread_block) && frame.sp < frame.thread_block {
+        (start..frame.thread_block, true)
+    } else {
+        (start..end, false)
+    })
 }
 
 #[cfg(test)]
@@ -385,6 +385,25 @@ mod tests {
             entries.leave(last, &counters);
         }
         assert!(entries.order.len() <= 2 * MOST + 1);
+    }
+
+    #[test]
+    fn what_is_forgotten_of_a_deep_recursion_does_not_pile_up() {
+        let (mut entries, counters) = table();
+        let top = 1 << 40;
+        entries.stacks.own.insert(1, 0..top);
+        let calls = 5 * MOST as u64;
+        let call = |n: u64| frame(1, F, top - 8 - n * 8);
+        for n in 0..calls {
+            enter(&mut entries, &counters, call(n), n);
+        }
+        assert!(entries.own[&1].len() <= 2 * MOST);
+        for n in (0..calls).rev() {
+            let kept = (n >= calls - MOST as u64).then(|| vec![(0, n)]);
+            assert_eq!(entries.leave(call(n), &counters), kept);
+        }
+        assert!(entries.own[&1].is_empty());
+        assert_eq!(counts(&counters)[3], calls - MOST as u64);
     }
 
     #[test]

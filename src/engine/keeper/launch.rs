@@ -68,11 +68,9 @@ fn seize_all(pid: i32, threads: &mut Vec<Thread>) -> io::Result<()> {
 }
 
 fn tracer_of(tid: i32) -> Option<i32> {
-    let status = fs::read_to_string(format!("/proc/{tid}/status")).ok()?;
-    let line = status.lines().find_map(|l| l.strip_prefix("TracerPid:"))?;
-    let tracer: i32 = line.trim().parse().ok()?;
+    let tracer = sys::status(tid, "TracerPid:")?;
     // The tracing thread has a number of its own; what counts is its process.
-    process_of(tracer)
+    process_of(tracer.parse().ok()?)
 }
 
 /// The threads of a process, the leader first.

@@ -5,6 +5,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 
 use super::sys;
+use crate::arch::INT3;
 
 /// One address space, by a process in it.
 pub struct Memory {
@@ -36,6 +37,12 @@ impl Memory {
         }
         // Mappings without read permission are readable this way only.
         self.read_file(address + done as u64, &mut buf[done..])
+    }
+
+    /// True if there is an int3 at an address.
+    pub fn has_int3(&self, address: u64) -> bool {
+        let mut now = [0];
+        self.read(address, &mut now).is_ok() && now == [INT3]
     }
 
     fn read_file(&self, address: u64, buf: &mut [u8]) -> Result<(), u64> {

@@ -85,7 +85,9 @@ impl Target {
         Answer::Refused(refused)
     }
 
-    fn arm_one(&mut self, site: SiteSpec, shadowed: bool) -> Result<(), Failure> {
+    fn arm_one(&mut self, mut site: SiteSpec, shadowed: bool) -> Result<(), Failure> {
+        // A shadow stack would miss a return that the processor did not do.
+        site.by_hand &= !shadowed;
         // A call that the tracer does pushes its return address on the ordinary stack only, and
         // the return would be refused.
         if shadowed
@@ -195,14 +197,11 @@ fn done(result: Result<(), Failure>) -> Answer {
 
 /// True if a thread runs with CET's shadow stack (`/proc/PID/status`, "x86_Thread_features").
 fn has_shadow_stack(tid: i32) -> bool {
-    let status = std::fs::read_to_string(format!("/proc/{tid}/status")).unwrap_or_default();
-    lists_shadow_stack(&status)
+    lists_shadow_stack(&sys::status_text(tid))
 }
 
 fn lists_shadow_stack(status: &str) -> bool {
-    status
-        .lines()
-        .find_map(|line| line.strip_prefix("x86_Thread_features:"))
+    sys::field(status, "x86_Thread_features:")
         .is_some_and(|features| features.split_whitespace().any(|name| name == "shstk"))
 }
 

@@ -143,11 +143,7 @@ impl Plan {
                     }
                 }
                 Op::StringLength { of, .. } | Op::Decimal { of, .. } => self.text(of, &known),
-                Op::CaptureString { address, .. } => {
-                    if let Some(address) = known.value(address) {
-                        self.add(address, Linear::constant(STRING), STRING, true);
-                    }
-                }
+                Op::CaptureString { address, .. } => self.text(Bytes::Memory(address), &known),
                 _ => {}
             }
             known.follow(op);

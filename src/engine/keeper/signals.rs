@@ -36,11 +36,11 @@ pub struct SignalState {
 impl SignalState {
     /// Reads it; all empty for a thread that is gone.
     pub fn of(tid: i32) -> SignalState {
-        let status = fs::read_to_string(format!("/proc/{tid}/status")).unwrap_or_default();
+        let status = sys::status_text(tid);
         let set = |name: &str| {
-            let value = status.lines().find_map(|line| line.strip_prefix(name));
+            let value = sys::field(&status, name);
             value
-                .and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok())
+                .and_then(|hex| u64::from_str_radix(hex, 16).ok())
                 .unwrap_or(0)
         };
         SignalState {

@@ -51,11 +51,6 @@ impl Site {
         self.patience.filter(|_| first)
     }
 
-    fn has_int3(&self, memory: &Memory) -> bool {
-        let mut now = [0];
-        memory.read(self.address, &mut now).is_ok() && now == [INT3]
-    }
-
     /// True if our int3 is at the site. Where the code is known to be gone, a copy of the memory
     /// may still have it, in front of all that we know of the code; other sites' int3s may be among
     /// that. `Err`: the unreadable address.
@@ -81,7 +76,7 @@ impl Site {
         if code != self.code
             && let Ok(displaced) = Displaced::decode(&code, self.address)
         {
-            self.doubtful = displaced.length() == 1 || is_prefix(self.original);
+            self.doubtful = is_doubtful(&displaced, self.original);
             self.displaced = displaced;
             // A thread that is in the old slot comes out of it all the same.
             self.slot = None;
@@ -130,7 +125,7 @@ impl Sites {
         }
         if let Some(site) = self.by_address.get_mut(&spec.address)
             && site.armed
-            && site.has_int3(memory)
+            && memory.has_int3(spec.address)
         {
             self.by_id.insert(spec.id, spec.address);
             site.id = spec.id;
@@ -170,7 +165,7 @@ impl Sites {
                 id: spec.id,
                 address,
                 original: found[0],
-                doubtful: displaced.length() == 1 || is_prefix(found[0]),
+                doubtful: is_doubtful(&displaced, found[0]),
                 plan: Plan::new(&spec.probes, &displaced),
                 displaced,
                 code: found,
@@ -294,6 +289,11 @@ impl Sites {
 
 /// No x86 instruction is longer.
 const INSTRUCTION_MAX: u64 = 15;
+
+/// See [`Site::doubtful`]; `first` is the instruction's first byte.
+fn is_doubtful(displaced: &Displaced, first: u8) -> bool {
+    displaced.length() == 1 || is_prefix(first)
+}
 
 fn is_prefix(byte: u8) -> bool {
     matches!(byte, 0x26 | 0x2e | 0x36 | 0x3e | 0x40..=0x4f | 0x64..=0x67 | 0xf0 | 0xf2 | 0xf3)

@@ -11,6 +11,7 @@ use std::io;
 use super::inject::inject;
 use super::memory::Memory;
 use super::stop::Stopped;
+use super::sys;
 use crate::arch::{SLOT_MAX, find_syscall};
 
 /// Bytes from one slot to the next.
@@ -142,18 +143,19 @@ impl SlotPages {
 
 /// True if the thread has a seccomp filter (`/proc/TID/status`, "Seccomp").
 pub fn filtered(tid: i32) -> bool {
-    let status = fs::read_to_string(format!("/proc/{tid}/status")).unwrap_or_default();
-    status
-        .lines()
-        .find_map(|line| line.strip_prefix("Seccomp:"))
-        .is_some_and(|mode| mode.trim() != "0")
+    sys::status(tid, "Seccomp:").is_some_and(|mode| mode != "0")
 }
 
-struct Mapped {
-    start: u64,
-    end: u64,
+/// One line of `/proc/TID/maps`.
+pub(super) struct Mapped {
+    /// Its first address.
+    pub start: u64,
+    /// The first one behind it.
+    pub end: u64,
     executable: bool,
     vdso: bool,
+    /// The first thread's stack.
+    pub stack: bool,
 }
 
 fn mappings(tid: i32) -> io::Result<Vec<Mapped>> {
@@ -162,7 +164,7 @@ fn mappings(tid: i32) -> io::Result<Vec<Mapped>> {
     Ok(text.lines().filter_map(mapping).collect())
 }
 
-fn mapping(line: &str) -> Option<Mapped> {
+pub(super) fn mapping(line: &str) -> Option<Mapped> {
     let mut words = line.split_ascii_whitespace();
     let (start, end) = words.next()?.split_once('-')?;
     let permissions = words.next()?;
@@ -171,6 +173,7 @@ fn mapping(line: &str) -> Option<Mapped> {
         end: u64::from_str_radix(end, 16).ok()?,
         executable: permissions.as_bytes().get(2) == Some(&b'x'),
         vdso: line.ends_with("[vdso]"),
+        stack: line.ends_with("[stack]"),
     })
 }
 
@@ -211,7 +214,5 @@ fn find_instruction(maps: &[Mapped], memory: &Memory) -> Option<u64> {
 
 /// The process that a thread belongs to (`/proc/TID/status`, "Tgid").
 pub fn process_of(tid: i32) -> Option<i32> {
-    let status = fs::read_to_string(format!("/proc/{tid}/status")).ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("Tgid:"))?;
-    line.trim().parse().ok()
+    sys::status(tid, "Tgid:")?.parse().ok()
 }

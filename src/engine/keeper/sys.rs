@@ -209,11 +209,31 @@ pub fn rseq_address(tid: i32) -> Option<u64> {
     (result > 0 && configuration.pointer != 0).then_some(configuration.pointer)
 }
 
-/// True if a thread has ended and was not waited for yet (`/proc/TID/stat`, third field).
+/// `/proc/TID/status`, empty for a thread that is gone. A thread's name is any bytes, and may be cut
+/// inside of a character.
+pub fn status_text(tid: i32) -> String {
+    let bytes = std::fs::read(format!("/proc/{tid}/status")).unwrap_or_default();
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// The value of the field `name`, which ends in a colon, of such a text.
+pub fn field<'a>(status: &'a str, name: &str) -> Option<&'a str> {
+    let value = status.lines().find_map(|line| line.strip_prefix(name))?;
+    Some(value.trim())
+}
+
+/// One field of `/proc/TID/status`.
+pub fn status(tid: i32, name: &str) -> Option<String> {
+    field(&status_text(tid), name).map(String::from)
+}
+
+/// True if a thread has ended and was not waited for yet (`/proc/TID/stat`, third field; the second
+/// is its name, in parentheses).
 pub fn is_zombie(tid: i32) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{tid}/stat")).unwrap_or_default();
-    let state = stat.rsplit_once(')').map(|(_, rest)| rest.trim_start());
-    state.is_none_or(|state| state.starts_with(['Z', 'X']))
+    let stat = std::fs::read(format!("/proc/{tid}/stat")).unwrap_or_default();
+    let name_ends = stat.iter().rposition(|byte| *byte == b')');
+    let state = name_ends.and_then(|at| stat.get(at + 2));
+    state.is_none_or(|state| matches!(state, b'Z' | b'X'))
 }
 
 /// Waits for any child of this thread.

@@ -23,7 +23,7 @@ use super::stop::{Stop, Stopped};
 use super::sys::{self, Status};
 use super::thread::{Held, State, Thread};
 use super::timer::Timer;
-use crate::arch::{INT3, Position, Register, Registers};
+use crate::arch::{Position, Register, Registers};
 use crate::engine::protocol::{
     AddressSpaceId, Answer, Call, Event, Failure, Reason, Request, SignalPolicy, TargetId, Tid,
 };
@@ -225,16 +225,11 @@ impl Target {
             Some(true) => self.hit(stopped, registers, at),
             // The site was taken out while the trap was on its way. If there is an int3 all the
             // same it is the program's own.
-            Some(false) if self.is_site_trap(&stopped) && !self.holds_int3(at) => {
+            Some(false) if self.is_site_trap(&stopped) && !self.memory.has_int3(at) => {
                 self.back_to(stopped, registers, at);
             }
             _ => self.signal(stopped, libc::SIGTRAP),
         }
-    }
-
-    fn holds_int3(&self, address: u64) -> bool {
-        let mut now = [0];
-        self.memory.read(address, &mut now).is_ok() && now == [INT3]
     }
 
     /// True if the SIGTRAP of a thread behind a site is the int3's. If the thread blocks SIGTRAP
