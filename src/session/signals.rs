@@ -160,7 +160,9 @@ pub struct Signals {
 impl Default for Signals {
     /// What gdb does.
     fn default() -> Signals {
-        let named = NAMED.iter().map(|(name, text, n)| Row::new(*name, *text, *n));
+        let named = NAMED
+            .iter()
+            .map(|(name, text, n)| Row::new(*name, *text, *n));
         let last = LAST.iter().map(|(name, text)| Row::new(*name, *text, 0));
         let rows = named
             .chain((33..=63).map(Row::real_time))
