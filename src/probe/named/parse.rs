@@ -20,9 +20,8 @@
 
 use std::sync::Arc;
 
-use super::check::Check;
 use super::{Named, Piece, Pieces, Place, Reading, Version, shown};
-use crate::lang;
+use crate::lang::{self, AnyName, Scope};
 use crate::lang::script::{Position, ScriptError};
 
 /// More probes in a file, versions of a probe, places of a version or pieces of a place are refused.
@@ -306,9 +305,9 @@ fn finish(
         when: place.when.as_ref().map(|when| when.text.clone()),
         list,
     });
-    let check = Check {
-        reading: Reading::new(pieces.clone(), false),
-    };
+    let reading = Reading::new(pieces.clone(), false);
+    let of_place = |name: &str, scope: &dyn Scope| reading.piece(name, scope);
+    let check = AnyName::with_pieces(&of_place);
     shown(&pieces, &check).map_err(|why| located(&why.to_string(), &place.at))?;
     if let Some(when) = &place.when {
         lang::parse(&when.text, &check).map_err(|why| error(&when.at, why.to_string()))?;

@@ -163,6 +163,20 @@ fn what_is_wrong_is_told_with_its_line_and_the_cure() {
 }
 
 #[test]
+fn words_of_the_language_are_no_symbols() {
+    let text = "\
+probe a:b
+version v
+at f
+    when     (uint32_t)$rdi == 1 && true
+    address  (char *)$rsi
+    length   *(uint64_t*)$rsi
+    value    wide  sizeof(uint16_t)
+";
+    assert_eq!(only(text).map(|_| ()), Ok(()));
+}
+
+#[test]
 fn a_user_s_probe_takes_the_place_of_a_built_in_one() {
     let mut registry = Registry::builtin();
     let before = registry.iter().count();
