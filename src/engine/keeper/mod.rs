@@ -1,7 +1,8 @@
 //! The keeper: the ptrace parent of all targets, in a process of its own.
 //!
 //! It parses no files of the target's, has no terminal, and never waits for the front. One thread
-//! (this one) listens to the front; each target has a thread that traces it.
+//! (this one) listens to the front; each target has a thread that traces it, and with it what comes
+//! of it.
 
 mod children;
 mod crash;
@@ -26,6 +27,7 @@ pub(super) mod sys;
 mod target;
 mod thread;
 mod timer;
+mod tracer;
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -39,11 +41,10 @@ use std::thread::JoinHandle;
 use self::doorbell::{Bell, Doorbell};
 use self::front::{Front, Woken};
 use self::launch::Inheritance;
-use self::target::{Order, Parts, Target};
+use self::target::{Common, Parts};
+use self::tracer::{Left, Order, Tracer};
 use super::link::Link;
-use super::protocol::{
-    Answer, Call, Envelope, Failure, MAX_PACKET, Request, SignalPolicy, TargetId,
-};
+use super::protocol::{Answer, Call, Envelope, Failure, MAX_PACKET, Request, TargetId};
 use crate::record::ring::Ring;
 use crate::record::shared::Counters;
 
@@ -72,7 +73,7 @@ pub fn main() -> ExitCode {
         front: Arc::new(front),
         counters: Arc::new(counters),
         inheritance,
-        targets: HashMap::new(),
+        threads: HashMap::new(),
     };
     match keeper.run() {
         Ok(()) => ExitCode::SUCCESS,
@@ -109,24 +110,31 @@ fn settle() -> Inheritance {
 }
 
 /// One tracing thread, from the control thread's side.
-struct Tracer {
+struct TracingThread {
     orders: Sender<Order>,
     bell: Arc<Bell>,
     thread: JoinHandle<()>,
 }
 
-impl Tracer {
+impl TracingThread {
     fn order(&self, order: Order) -> bool {
         let sent = self.orders.send(order).is_ok();
         self.bell.ring();
         sent
     }
 
-    /// Leaves the target; returns when its thread has ended, and so nothing is traced any more.
-    fn leave(self) {
-        self.order(Order::Leave);
+    /// Leaves one of its processes.
+    fn leave(&self, target: TargetId) -> Left {
+        let (answer, left) = channel();
+        self.order(Order::Leave(target, answer));
+        // A thread that panicked has left everything all the same.
+        left.recv().unwrap_or(Left::Nothing)
+    }
+
+    /// Returns when the thread has ended, and so nothing of its is traced any more.
+    fn end(self) {
+        self.order(Order::End);
         drop(self.orders);
-        // A thread that panicked has left its target all the same.
         let _ = self.thread.join();
     }
 }
@@ -135,18 +143,19 @@ struct Control {
     front: Arc<Front>,
     counters: Arc<Counters>,
     inheritance: Inheritance,
-    targets: HashMap<TargetId, Tracer>,
+    threads: HashMap<TargetId, TracingThread>,
 }
 
 impl Control {
     /// Serves until the front is gone, then leaves every target.
     fn run(mut self) -> io::Result<()> {
         let end = self.serve_all();
-        for tracer in self.targets.values() {
-            tracer.order(Order::Leave);
+        // All of them first: none waits for another.
+        for thread in self.threads.values() {
+            thread.order(Order::End);
         }
-        for (_, tracer) in self.targets.drain() {
-            tracer.leave();
+        for (_, thread) in self.threads.drain() {
+            thread.end();
         }
         end
     }
@@ -183,27 +192,34 @@ impl Control {
                 }
             }
             Request::Detach { target } => {
-                let known = self.targets.remove(&target);
-                let answer = match known {
-                    Some(tracer) => {
-                        tracer.leave();
-                        Answer::Done
-                    }
-                    None => Answer::Failed(Failure::NoTarget),
-                };
+                let answer = self.leave(target);
                 self.front.reply(sequence, answer);
             }
             request => {
                 let target = request.target();
                 let sent = self
-                    .targets
+                    .threads
                     .get(&target)
-                    .is_some_and(|tracer| tracer.order(Order::Request(sequence, request)));
+                    .is_some_and(|thread| thread.order(Order::Request(sequence, request)));
                 if !sent {
                     self.front
                         .reply(sequence, Answer::Failed(Failure::NoTarget));
                 }
             }
+        }
+    }
+
+    /// Leaves a target, and ends its thread if that has no other one.
+    fn leave(&mut self, target: TargetId) -> Answer {
+        let left = self.threads.get(&target).map(|thread| thread.leave(target));
+        if left == Some(Left::Nothing)
+            && let Some(thread) = self.threads.remove(&target)
+        {
+            thread.end();
+        }
+        match left {
+            Some(Left::Nothing | Left::Others) => Answer::Done,
+            Some(Left::NoTarget) | None => Answer::Failed(Failure::NoTarget),
         }
     }
 
@@ -221,42 +237,48 @@ impl Control {
             .ok_or(Failure::Malformed)?;
         let (read, bell) = doorbell::pipe().map_err(fork)?;
         let (orders, inbox) = channel();
-        let bell = Arc::new(bell);
-        let parts = Parts {
-            bell: bell.clone(),
+        let begin = Begin {
             id,
+            sequence,
+            request,
+            ring,
+            bell: Arc::new(bell),
             front: self.front.clone(),
             counters: self.counters.clone(),
-            ring,
-            signals: SignalPolicy::TRANSPARENT,
+            inheritance: self.inheritance,
         };
-        let inheritance = self.inheritance;
+        let bell = begin.bell.clone();
         let thread = std::thread::Builder::new()
             .name(format!("target-{}", id.0))
-            .spawn(move || trace(parts, sequence, &request, inheritance, read, &inbox))
+            .spawn(move || trace(begin, read, inbox))
             .map_err(fork)?;
-        let tracer = Tracer {
+        let thread = TracingThread {
             orders,
             bell,
             thread,
         };
-        if let Some(old) = self.targets.insert(id, tracer) {
-            old.leave();
+        if let Some(old) = self.threads.insert(id, thread) {
+            old.end();
         }
         Ok(())
     }
 }
 
-/// The life of a tracing thread.
-fn trace(
-    mut parts: Parts,
+/// What a tracing thread begins with.
+struct Begin {
+    id: TargetId,
     sequence: u32,
-    request: &Request,
+    request: Request,
+    ring: Ring,
+    bell: Arc<Bell>,
+    front: Arc<Front>,
+    counters: Arc<Counters>,
     inheritance: Inheritance,
-    read: OwnedFd,
-    inbox: &Receiver<Order>,
-) {
-    let front = parts.front.clone();
+}
+
+/// The life of a tracing thread.
+fn trace(begin: Begin, read: OwnedFd, inbox: Receiver<Order>) {
+    let (front, sequence) = (begin.front, begin.sequence);
     let doorbell = match Doorbell::start(read) {
         Ok(doorbell) => doorbell,
         Err(error) => {
@@ -264,14 +286,18 @@ fn trace(
             return front.reply(sequence, Answer::Failed(failure));
         }
     };
-    let begun = match request {
+    let common = Common::new(front.clone(), begin.counters, begin.ring, begin.bell);
+    let parts = |signals| Parts {
+        id: begin.id,
+        signals,
+        common,
+    };
+    let begun = match begin.request {
         Request::Attach { pid, signals, .. } => {
-            parts.signals = *signals;
-            launch::attach(parts, *pid).map(|target| (target, None))
+            launch::attach(parts(signals), pid).map(|target| (target, None))
         }
         Request::Launch { launch, .. } => {
-            parts.signals = launch.signals;
-            launch::launch(parts, launch, inheritance)
+            launch::launch(parts(launch.signals), &launch, begin.inheritance)
                 .map(|(target, stopped)| (target, Some(stopped)))
         }
         _ => Err(Failure::Malformed),
@@ -283,7 +309,7 @@ fn trace(
             if let Some(stopped) = stopped {
                 target.exec(stopped);
             }
-            Target::run(target, &doorbell, inbox);
+            Tracer::new(front, doorbell, inbox, target).run();
         }
         Err(failure) => front.reply(sequence, Answer::Failed(failure)),
     }
