@@ -336,6 +336,12 @@ pub enum Event {
         site: SiteId,
         why: Failure,
     },
+    /// The front read nothing for so long that it was not told of all: so many threads that began and
+    /// ended meanwhile, and children that were let go.
+    Missed {
+        threads: u64,
+        children: u64,
+    },
     /// The thread's SIGTRAP disposition was changed by a hit and could not be repaired.
     SignalStateChanged {
         target: TargetId,

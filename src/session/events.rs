@@ -78,6 +78,17 @@ const LOOK: Duration = Duration::from_millis(50);
 /// How long the target's own SIGINT may take to arrive behind a Ctrl-C at the same terminal.
 const GRACE: Duration = Duration::from_millis(200);
 
+/// What a front that was held up was not told of.
+fn missed(threads: u64, children: u64) -> String {
+    let threads = (threads > 0).then(|| format!("{threads} threads that began and ended"));
+    let children = (children > 0).then(|| format!("{children} children that were let go"));
+    let what: Vec<String> = threads.into_iter().chain(children).collect();
+    format!(
+        "warning: trapline was held up for long: of {} meanwhile only the hits are known.",
+        what.join(" and ")
+    )
+}
+
 impl Session {
     /// Lets everything go on that stands. Stops that were not presented yet come first.
     pub fn resume(&mut self, signal: Option<i32>) -> Result<(), Error> {
@@ -293,6 +304,10 @@ impl Session {
                 self.output.complain(
                     "warning: a library was loaded or unloaded while this command was held up; what ran in it until now was not looked at.",
                 );
+                Ok(None)
+            }
+            Event::Missed { threads, children } => {
+                self.output.complain(&missed(threads, children));
                 Ok(None)
             }
             Event::SignalStateChanged { .. } => {

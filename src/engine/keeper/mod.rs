@@ -10,6 +10,7 @@ mod delay;
 mod doorbell;
 mod entries;
 mod follow;
+mod front;
 mod hit;
 mod inject;
 mod launch;
@@ -39,13 +40,12 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
 use self::doorbell::{Bell, Doorbell};
+use self::front::{Front, Woken};
 use self::launch::Inheritance;
 use self::target::{Common, Parts};
 use self::tracer::{Left, Order, Tracer};
 use super::link::Link;
-use super::protocol::{
-    Answer, Call, Envelope, Event, Failure, MAX_PACKET, Message, Request, TargetId,
-};
+use super::protocol::{Answer, Call, Envelope, Failure, MAX_PACKET, Request, TargetId};
 use crate::record::ring::Ring;
 use crate::record::shared::Counters;
 
@@ -57,32 +57,6 @@ pub const SOCKET: i32 = 3;
 /// See [`SOCKET`].
 pub const COUNTERS: i32 = 4;
 
-/// The front as the keeper's threads reach it.
-pub struct Front {
-    link: Link,
-}
-
-impl Front {
-    fn send(&self, message: &Message, file: Option<&File>) {
-        if let Ok(packet) = postcard::to_stdvec(message) {
-            // A front that is gone is seen by the control thread.
-            let _ = self.link.send(&packet, file);
-        }
-    }
-
-    fn reply(&self, number: u32, answer: Answer) {
-        self.send(&Message::Reply(number, answer), None);
-    }
-
-    fn reply_with(&self, number: u32, answer: Answer, file: &File) {
-        self.send(&Message::Reply(number, answer), Some(file));
-    }
-
-    fn event(&self, event: Event, file: Option<&File>) {
-        self.send(&Message::Event(event), file);
-    }
-}
-
 /// Runs the keeper in a process that was started for it; returns when the front is gone and every
 /// target was left.
 pub fn main() -> ExitCode {
@@ -90,13 +64,14 @@ pub fn main() -> ExitCode {
     let (socket, counters) =
         unsafe { (OwnedFd::from_raw_fd(SOCKET), OwnedFd::from_raw_fd(COUNTERS)) };
     let inheritance = settle();
-    let Ok(counters) = Counters::open(File::from(counters)) else {
+    let (Ok(counters), Ok(front)) = (
+        Counters::open(File::from(counters)),
+        Front::new(Link::from_descriptor(socket)),
+    ) else {
         return ExitCode::FAILURE;
     };
     let keeper = Control {
-        front: Arc::new(Front {
-            link: Link::from_descriptor(socket),
-        }),
+        front: Arc::new(front),
         counters: Arc::new(counters),
         inheritance,
         threads: HashMap::new(),
@@ -175,14 +150,7 @@ struct Control {
 impl Control {
     /// Serves until the front is gone, then leaves every target.
     fn run(mut self) -> io::Result<()> {
-        let mut packet = vec![0; MAX_PACKET];
-        let end = loop {
-            match self.front.link.receive(&mut packet, true) {
-                Ok(Some((length, file))) => self.serve(&packet[..length], file),
-                Ok(None) => break Ok(()),
-                Err(error) => break Err(error),
-            }
-        };
+        let end = self.serve_all();
         // All of them first: none waits for another.
         for thread in self.threads.values() {
             thread.order(Order::End);
@@ -191,6 +159,25 @@ impl Control {
             thread.end();
         }
         end
+    }
+
+    fn serve_all(&mut self) -> io::Result<()> {
+        let mut packet = vec![0; MAX_PACKET];
+        loop {
+            if self.front.wait()? == Woken::Nothing {
+                continue;
+            }
+            match self.front.receive(&mut packet) {
+                Ok(Some((length, file))) => self.serve(&packet[..length], file),
+                Ok(None) => return Ok(()),
+                Err(error)
+                    if matches!(
+                        error.kind(),
+                        io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
+                    ) => {}
+                Err(error) => return Err(error),
+            }
+        }
     }
 
     fn serve(&mut self, packet: &[u8], file: Option<File>) {
