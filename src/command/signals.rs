@@ -4,8 +4,10 @@ use super::interpreter::{Call, Interpreter};
 use crate::error::{Error, fail};
 use crate::session::signals::{HEAD, ONLY, Row, Signals};
 
-/// What a word of `handle` changes. A word may be shortened to so many letters.
-const ACTIONS: &[(&str, usize, fn(&mut Row))] = &[
+/// What a word of `handle` changes; it may be shortened to so many letters.
+type Word = (&'static str, usize, fn(&mut Row));
+
+const ACTIONS: &[Word] = &[
     ("stop", 1, |row| (row.stop, row.print) = (true, true)),
     ("ignore", 1, |row| row.pass = false),
     ("print", 2, |row| row.print = true),
