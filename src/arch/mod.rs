@@ -7,6 +7,10 @@ mod address;
 mod x86_64;
 
 pub use address::{FileAddress, LoadBias};
+/// Memory that the processor watches.
+pub use x86_64::{
+    Access, DEBUG_CONTROL, DEBUG_SLOTS, DEBUG_STATUS, DebugRegisters, debug_hits, debug_slots_for,
+};
 /// The calling conventions, of functions and of the kernel.
 pub use x86_64::{
     Argument, INT3, RETURN_VALUE, SYSCALL, SYSCALL_ARGUMENTS, argument, find_syscall,

@@ -24,6 +24,7 @@ pub(crate) mod source;
 pub(crate) mod table;
 pub(crate) mod top;
 mod user;
+mod watch;
 
 pub(crate) use interpreter::Interpreter;
 pub(crate) use user::Names;

@@ -5,7 +5,7 @@ use super::table::{self, Entry, Table};
 use super::user::Found;
 use super::{
     breakpoints, data, display, info, lists, probes, rbreak, returning, running, save, settings,
-    shell, signals, source, user,
+    shell, signals, source, user, watch,
 };
 use crate::error::{Error, fail};
 
@@ -35,6 +35,12 @@ pub static TOP: Table<Action> = Table {
             aliases: &[],
             help: "Attach to a running process.\nUsage: attach TARGET\nTARGET is a process id, the exact name of a program, or /REGEX/ on the command line.",
             action: running::attach,
+        },
+        Entry {
+            name: "awatch",
+            aliases: &[],
+            help: "Stop the program when memory is read or written.\nUsage: awatch [-l|-location] EXPRESSION [if CONDITION]\nAs watch.",
+            action: watch::awatch,
         },
         Entry {
             name: "break",
@@ -290,6 +296,12 @@ pub static TOP: Table<Action> = Table {
             action: running::run,
         },
         Entry {
+            name: "rwatch",
+            aliases: &[],
+            help: "Stop the program when memory is read.\nUsage: rwatch [-l|-location] EXPRESSION [if CONDITION]\nAs watch.",
+            action: watch::rwatch,
+        },
+        Entry {
             name: "save",
             aliases: &[],
             help: "Save the breakpoints as a script that makes them again.\nUsage: save breakpoints FILE",
@@ -360,6 +372,12 @@ pub static TOP: Table<Action> = Table {
             aliases: &[],
             help: "Take something back that `set' has set.\nUsage: unset environment [NAME]",
             action: settings::unset,
+        },
+        Entry {
+            name: "watch",
+            aliases: &[],
+            help: "Stop the program when memory changes.\nUsage: watch [-l|-location] EXPRESSION [if CONDITION]\nThe memory that EXPRESSION reads is watched, in all threads: `watch *(int *)&total'. The processor has\nroom for four places of at most 8 bytes; what is not in memory cannot be watched.\n-location: EXPRESSION is evaluated now, and the place that it stands for is watched.",
+            action: watch::watch,
         },
         Entry {
             name: "whatis",
@@ -446,6 +464,12 @@ pub static INFO: Table<Action> = Table {
             aliases: &[],
             help: "The threads of the program.",
             action: info::threads,
+        },
+        Entry {
+            name: "watchpoints",
+            aliases: &[],
+            help: "The watchpoints: what is watched, conditions, counts, commands.\nUsage: info watchpoints [N...]",
+            action: info::watchpoints,
         },
     ],
 };

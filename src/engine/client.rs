@@ -15,7 +15,7 @@ use super::keeper;
 use super::link::Link;
 use super::protocol::{
     AddressSpaceId, Answer, Envelope, Event, Failure, Launch, MAX_PACKET, Message, Reason, Request,
-    SignalPolicy, SiteId, SiteSpec, TargetId, Tid,
+    SignalPolicy, SiteId, SiteSpec, TargetId, Tid, Trigger, WatchSpec,
 };
 use crate::arch::Registers;
 use crate::record::ring::Ring;
@@ -388,6 +388,27 @@ impl Keeper {
             }
         }
         Ok(())
+    }
+
+    /// Watches this memory and no other; gives the probes whose memory cannot be watched beside the
+    /// others', in which case nothing has changed.
+    pub fn watch(
+        &mut self,
+        target: TargetId,
+        watches: Vec<WatchSpec>,
+    ) -> Result<Vec<u16>, EngineError> {
+        match self.ask(Request::Watch { target, watches }, None)?.0 {
+            Answer::Unwatched(probes) => Ok(probes),
+            _ => Err(EngineError::Refused(Failure::Malformed)),
+        }
+    }
+
+    /// What a thread that stands for that has touched.
+    pub fn triggers(&mut self, target: TargetId, tid: Tid) -> Result<Vec<Trigger>, EngineError> {
+        match self.ask(Request::Triggers { target, tid }, None)?.0 {
+            Answer::Triggers(triggers) => Ok(triggers),
+            _ => Err(EngineError::Refused(Failure::Malformed)),
+        }
     }
 
     /// Changes what a target's signals do.

@@ -333,6 +333,7 @@ impl Session {
                 self.probe_stop(index, stop, all_stand)
             }
             Reason::Probe { .. } => self.probe_stop(index, stop, all_stand),
+            Reason::Watch => self.watch_stop(index, &stop, all_stand),
             Reason::Signal { number, .. } => {
                 if self.show.never_stops() {
                     self.pass_by(index, stop.tid, all_stand)?;
@@ -357,7 +358,7 @@ impl Session {
     }
 
     /// A thread that nobody needs to see goes on, unless everything stands anyway.
-    fn pass_by(&mut self, index: usize, tid: Tid, all_stand: bool) -> Result<(), Error> {
+    pub(super) fn pass_by(&mut self, index: usize, tid: Tid, all_stand: bool) -> Result<(), Error> {
         self.sync()?;
         if all_stand {
             return Ok(());
@@ -377,11 +378,7 @@ impl Session {
             self.pass_by(index, stop.tid, all_stand)?;
             return Ok(None);
         };
-        let asks = hit.iter().all(|n| {
-            self.probes
-                .get(*n)
-                .is_some_and(|probe| super::plan::continues(probe, &*self.names))
-        }) || self.show.never_stops();
+        let asks = self.all_continue(&hit);
         if !asks {
             self.stand(index)?;
             self.announce_threads(index);
@@ -401,6 +398,21 @@ impl Session {
         } else {
             Wake::Stopped(bodies)
         }))
+    }
+
+    /// Whether a hit of these probes needs nobody: all their bodies let the program go on.
+    pub(super) fn all_continue(&self, hit: &[u32]) -> bool {
+        let continues = |number: &u32| {
+            let probe = self.probes.get(*number);
+            probe.is_some_and(|probe| super::plan::continues(probe, &*self.names))
+        };
+        self.show.never_stops() || hit.iter().all(continues)
+    }
+
+    /// Whether one of these probes' bodies wants nothing to be said of the hit.
+    pub(super) fn any_silent(&self, hit: &[u32]) -> bool {
+        let silent = |number: &u32| self.probes.get(*number).is_some_and(super::plan::is_silent);
+        hit.iter().any(silent)
     }
 
     pub(super) fn is_break(&self, number: u32) -> bool {
@@ -594,9 +606,7 @@ impl Session {
     /// silent body wants them.
     fn banner(&mut self, index: usize, tid: Tid, first: u32, hit: &[u32]) {
         self.switching(index, tid);
-        let silent = hit
-            .iter()
-            .any(|n| self.probes.get(*n).is_some_and(super::plan::is_silent));
+        let silent = self.any_silent(hit);
         let mut text = String::new();
         if !silent
             && let Some(registers) = self.registers(tid)
@@ -729,7 +739,7 @@ impl Session {
     }
 
     /// The bodies to run for a stop; temporary probes end here.
-    fn take_bodies(&mut self, hit: &[u32]) -> Vec<Arc<[Node]>> {
+    pub(super) fn take_bodies(&mut self, hit: &[u32]) -> Vec<Arc<[Node]>> {
         let mut bodies = Vec::new();
         for number in hit {
             let Some(probe) = self.probes.get_mut(*number) else {

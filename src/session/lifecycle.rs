@@ -205,12 +205,16 @@ impl Session {
             waiting: Default::default(),
             sites: Default::default(),
             watch: None,
+            watches: Vec::new(),
             policy: self.policy(),
             late_interrupt: false,
             nowhere: Default::default(),
             next_site: 0,
         });
         let index = self.targets.len() - 1;
+        if index == 0 {
+            self.forget_watched();
+        }
         self.read_modules(index)?;
         if self.program.is_none() && index == 0 {
             let path = self.targets[0].program.clone();
@@ -226,6 +230,7 @@ impl Session {
         let target = &mut self.targets[index];
         target.sites.clear();
         target.watch = None;
+        target.watches.clear();
         target.nowhere.clear();
         target.images = Images::default();
         target.program = process::executable(target.pid).unwrap_or_default();
@@ -235,6 +240,9 @@ impl Session {
             target.program.display()
         );
         self.tell(&text);
+        if index == 0 {
+            self.delete_watched();
+        }
         self.read_modules(index)?;
         self.watch_libraries(index)?;
         self.relocate();

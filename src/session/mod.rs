@@ -7,6 +7,7 @@
 
 pub(crate) mod arming;
 pub(crate) mod breakpoint;
+pub(crate) mod event_stops;
 pub(crate) mod events;
 pub(crate) mod images;
 pub(crate) mod libraries;
@@ -25,6 +26,7 @@ pub(crate) mod sites;
 pub(crate) mod threads;
 pub(crate) mod variables;
 pub(crate) mod view;
+pub(crate) mod watching;
 pub(crate) mod wording;
 
 use std::cell::RefCell;
@@ -34,7 +36,7 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use crate::engine::client::{EngineError, Keeper};
-use crate::engine::protocol::{Failure, Reason, SignalPolicy, SiteId, TargetId, Tid};
+use crate::engine::protocol::{Failure, Reason, SignalPolicy, SiteId, TargetId, Tid, WatchSpec};
 use crate::error::Error;
 use crate::lang::examine::ExamineState;
 use crate::lang::script::Resolver;
@@ -79,6 +81,8 @@ pub struct Target {
     pub sites: BTreeMap<u64, Site>,
     /// The site where the dynamic linker tells that it has mapped something.
     pub watch: Option<Watch>,
+    /// What is watched in it at present.
+    pub watches: Vec<WatchSpec>,
     /// What its signals do at present.
     pub policy: SignalPolicy,
     /// A Ctrl-C was presented while the program's own SIGINT for it was still on its way.
@@ -352,6 +356,7 @@ impl Session {
             site,
             comm: None,
             read_only: self.read_only,
+            wrote: false,
             warnings: RefCell::default(),
             reading,
         };
@@ -359,7 +364,10 @@ impl Session {
         for text in view.warnings.take() {
             self.output.complain(&format!("warning: {text}"));
         }
-        let after = view.registers;
+        let (after, wrote) = (view.registers, view.wrote);
+        if wrote {
+            self.watched_memory_written();
+        }
         if after != registers.as_deref().copied()
             && let (Some(tid), Some(after)) = (tid, after)
             && let Some(target) = self.targets.get_mut(self.current)
@@ -376,7 +384,7 @@ impl Session {
         let target = self.target()?;
         match target.threads.get(target.selected)?.reason? {
             Reason::Probe { probe, .. } => self.probes.at_place(probe).map(|p| p.number),
-            _ => None,
+            _ => target.threads.get(target.selected)?.stopped_by,
         }
     }
 

@@ -1,6 +1,7 @@
 //! x86-64 under the System V ABI.
 
 mod abi;
+mod debug;
 mod decode;
 mod disassemble;
 mod exits;
@@ -14,6 +15,9 @@ mod uprobe;
 mod vector;
 
 pub use abi::{Argument, INT3, RETURN_VALUE, SYSCALL, SYSCALL_ARGUMENTS, argument, find_syscall};
+pub use debug::{
+    Access, DEBUG_CONTROL, DEBUG_SLOTS, DEBUG_STATUS, DebugRegisters, debug_hits, debug_slots_for,
+};
 pub use decode::{Boundary, boundary, is_padding};
 pub use disassemble::disassemble;
 pub use exits::{ExitKind, Target, exits, returns};

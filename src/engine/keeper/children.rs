@@ -83,6 +83,7 @@ impl Target {
         self.sites = Sites::default();
         self.entries.executed(&self.counters);
         self.slots = SlotPages::default();
+        self.watches_forgotten();
         // The thread that called exec has the leader's id now; the others are gone unannounced.
         let pid = self.pid;
         let blocked = sys::event_message(tid)

@@ -27,8 +27,11 @@ impl Target {
             // Text that is gone has nothing to be put back.
             let _ = self.sites.take_out(&self.memory, address);
         }
+        self.watch_nothing();
+        self.let_traps_come(stops);
         for tid in self.threads.keys().copied().collect::<Vec<_>>() {
-            if self.moves(tid) && runs(tid) {
+            // The debug registers of one that is blocked must be cleared as well.
+            if self.moves(tid) && (runs(tid) || self.is_watching(tid)) {
                 self.gather(tid, stops);
             }
         }
@@ -41,6 +44,25 @@ impl Target {
         }
         self.ignore_trap_again(stops);
         self.release_held();
+    }
+
+    /// A thread that was stopped right behind an int3, or behind what it has touched, has the trap for
+    /// that still to come, which nobody else could take.
+    fn let_traps_come(&mut self, stops: &mut Stops<'_>) {
+        for tid in self.threads.keys().copied().collect::<Vec<_>>() {
+            let state = self.threads.get(&tid).map(|thread| &thread.state);
+            let queued = match state {
+                Some(State::Held(held)) => self.trap_is_queued(&held.stop),
+                _ => false,
+            };
+            if queued
+                && let Some(thread) = self.threads.get_mut(&tid)
+                && let State::Held(held) = std::mem::replace(&mut thread.state, State::Running)
+            {
+                let _ = held.stop.resume(0);
+                self.gather(tid, stops);
+            }
+        }
     }
 
     /// Leaves threads that are blocked in a call which nobody sees interrupted.
@@ -115,7 +137,11 @@ impl Target {
                 self.births.remove(&tid);
                 return;
             }
-            Stop::Signal(stopped, libc::SIGTRAP) if self.take_back(&stopped) => (stopped, 0),
+            Stop::Signal(stopped, libc::SIGTRAP)
+                if self.drop_watch_trap(&stopped) || self.take_back(&stopped) =>
+            {
+                (stopped, 0)
+            }
             Stop::Signal(stopped, signal) => {
                 let stopped = match sys::signal_info(tid) {
                     Ok(info) => self.out_of_slot(stopped, &info),
@@ -161,7 +187,7 @@ impl Target {
     /// (`epoll_wait`, `semtimedop`, `recv` with a time-out) then end with EINTR instead of being
     /// started again by the kernel. The call has only just begun, so that it is begun anew, with its
     /// whole time-out. Where a signal of the program's is on its way, EINTR is its due.
-    fn begin_call_again(&self, stopped: &Stopped) {
+    pub(super) fn begin_call_again(&self, stopped: &Stopped) {
         let Ok(mut registers) = stopped.registers() else {
             return;
         };
@@ -187,6 +213,7 @@ impl Target {
             .map(|thread| thread.tid)
             .collect();
         for tid in held {
+            self.load_watches(tid);
             let thread = self.threads.remove(&tid);
             if let Some(State::Held(held)) = thread.map(|thread| thread.state) {
                 if let Ok(registers) = held.stop.registers() {
@@ -251,7 +278,8 @@ impl Target {
         let behind_site = stopped
             .registers()
             .is_ok_and(|registers| self.sites.get(registers.pc().wrapping_sub(1)).is_some());
-        behind_site && SignalState::of(stopped.tid()).pending & TRAP_BIT != 0
+        let expected = behind_site || self.has_triggered(stopped.tid());
+        expected && SignalState::of(stopped.tid()).pending & TRAP_BIT != 0
     }
 }
 

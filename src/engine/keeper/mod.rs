@@ -29,6 +29,7 @@ mod target;
 mod thread;
 mod timer;
 mod tracer;
+mod watch;
 
 use std::collections::HashMap;
 use std::fs::File;

@@ -189,6 +189,31 @@ pub fn poke(tid: i32, address: u64, word: u64) -> io::Result<()> {
     ptrace(libc::PTRACE_POKEDATA, tid, address as usize, word as usize)
 }
 
+/// Where a debug register is in what `PTRACE_PEEKUSER` shows.
+fn debug_offset(register: usize) -> usize {
+    std::mem::offset_of!(libc::user, u_debugreg) + register * size_of::<u64>()
+}
+
+/// One debug register of a stopped thread.
+pub fn debug_register(tid: i32, register: usize) -> io::Result<u64> {
+    let mut word = 0_u64;
+    let out: *mut u64 = &mut word;
+    let offset = debug_offset(register);
+    // SAFETY: the system call itself (unlike the C library's function) writes one word to `out`.
+    check(unsafe { libc::syscall(libc::SYS_ptrace, libc::PTRACE_PEEKUSER, tid, offset, out) })?;
+    Ok(word)
+}
+
+/// Changes one debug register of a stopped thread.
+pub fn set_debug_register(tid: i32, register: usize, value: u64) -> io::Result<()> {
+    ptrace(
+        libc::PTRACE_POKEUSER,
+        tid,
+        debug_offset(register),
+        value as usize,
+    )
+}
+
 /// The address of a stopped thread's rseq area (`rseq(2)`); `None` if it registered none.
 pub fn rseq_address(tid: i32) -> Option<u64> {
     #[repr(C)]

@@ -20,6 +20,7 @@ use super::stop::{Stop, Stopped};
 use super::sys;
 use super::thread::{Held, State, Thread};
 use super::timer::Timer;
+use super::watch::Watches;
 use crate::arch::{Position, Register, Registers};
 use crate::engine::protocol::{
     AddressSpaceId, Answer, Call, Event, Failure, Reason, SignalPolicy, TargetId, Tid,
@@ -43,6 +44,7 @@ pub struct Target {
     /// New threads whose first stop is still to come: whether they block SIGTRAP.
     pub(super) births: HashMap<i32, bool>,
     pub(super) signals: SignalPolicy,
+    pub(super) watches: Watches,
     /// What the program does with SIGTRAP, where an int3 may take that away: every hit that does
     /// puts it back.
     pub(super) trap_action: Option<TrapAction>,
@@ -121,6 +123,7 @@ impl Target {
                 .collect(),
             births: HashMap::new(),
             signals: parts.signals,
+            watches: Watches::default(),
             trap_action: None,
             work: HitSpace::default(),
             timer: common.timer,
@@ -170,6 +173,9 @@ impl Target {
     /// A SIGTRAP: one of our sites, or the program's own business.
     fn trap(&mut self, stopped: Stopped) {
         self.crash.pass(Point::Trapped);
+        if self.is_watch_trap(&stopped) {
+            return self.triggered(stopped);
+        }
         let Ok(registers) = stopped.registers() else {
             return;
         };
@@ -222,6 +228,7 @@ impl Target {
     }
 
     fn hold_as(&mut self, number: u64, stop: Stopped, signal: i32, pass: Option<u64>, group: bool) {
+        self.load_watches(stop.tid());
         if let Some(thread) = self.threads.get_mut(&stop.tid()) {
             thread.state = State::Held(Held {
                 stop,
@@ -242,22 +249,26 @@ impl Target {
         let Some(stopped) = self.out_of_slot(stopped, &info) else {
             return;
         };
+        let tid = stopped.tid();
         let bit = 1_u64 << (signal - 1).clamp(0, 63);
         // An int3 has ended that the program ignores SIGTRAP: we ignore it for the program.
         let ignores = self.trap_action.is_some_and(|action| action.ignores());
         let ignored = signal == libc::SIGTRAP && info.si_code <= 0 && ignores;
         let passed = if ignored { 0 } else { self.passed(signal) };
-        if self.signals.stop & bit == 0 {
+        let touched = self.touched_meanwhile(tid);
+        if self.signals.stop & bit == 0 && !touched {
             if self.signals.tell & bit != 0 {
-                self.tell_signal(stopped.tid(), signal);
+                self.tell_signal(tid, signal);
             }
             return self.go(stopped, passed);
         }
-        let reason = Reason::Signal {
-            number: signal,
-            code: info.si_code,
+        let reason = match touched {
+            true => Reason::Watch,
+            false => Reason::Signal {
+                number: signal,
+                code: info.si_code,
+            },
         };
-        let tid = stopped.tid();
         self.tell_stopped(stopped, passed, None, reason);
         if !ignored {
             self.holds_signal(tid, signal);
@@ -293,6 +304,10 @@ impl Target {
 
     /// A thread stands because we asked it to, or because its process was stopped.
     pub(super) fn stands(&mut self, stopped: Stopped, group: bool) {
+        if self.load_watches(stopped.tid()) && self.interrupting.is_none() && !group {
+            // It was interrupted for that alone.
+            self.begin_call_again(&stopped);
+        }
         let Ok(registers) = stopped.registers() else {
             return;
         };
@@ -368,6 +383,7 @@ impl Target {
             if let Some(number) = self.interrupting.take() {
                 self.front.reply(number, Answer::Failed(Failure::NoTarget));
             }
+            self.watches_ended();
             let ring = self.ring.head();
             let event = Event::Exited {
                 target,
@@ -386,6 +402,7 @@ impl Target {
                 None,
             );
         }
+        self.watches_changed();
         self.interrupt_finished();
     }
 }

@@ -4,6 +4,8 @@ use std::time::Instant;
 
 use super::entries::Values;
 use super::stop::Stopped;
+use crate::arch::DebugRegisters;
+use crate::engine::protocol::Trigger;
 
 /// A handler that makes more system calls than this (two stops each) is not seen to return.
 const CALLS: u32 = 4096;
@@ -31,6 +33,10 @@ pub struct Thread {
     pub until: Option<Instant>,
     /// What the call had kept that ends where it stands, for each probe there.
     pub entries: Vec<(u16, Option<Values>)>,
+    /// What its debug registers hold.
+    pub debug: DebugRegisters,
+    /// What it has touched of what is watched, where it stands for that.
+    pub triggers: Vec<Trigger>,
     /// So many more system calls are looked at for a handler's return.
     calls_left: u32,
 }
@@ -87,6 +93,8 @@ impl Thread {
             rseq_missed: 0,
             until: None,
             entries: Vec::new(),
+            debug: DebugRegisters::default(),
+            triggers: Vec::new(),
             calls_left: 0,
         }
     }
