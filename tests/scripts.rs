@@ -28,7 +28,7 @@ use std::path::Path;
 
 use support::{App, Missing, TempDir, Tracer, root, test, testapp};
 
-const AREAS: [&str; 18] = [
+const AREAS: [&str; 19] = [
     "commands",
     "bp-cmds",
     "condbreak",
@@ -47,6 +47,7 @@ const AREAS: [&str; 18] = [
     "gnu-ifunc",
     "handle",
     "watch",
+    "catch",
 ];
 
 #[derive(Debug, Clone, Default)]
@@ -280,6 +281,7 @@ areas! {
     ifunc: "gnu-ifunc",
     handle: "handle",
     watchpoints: "watch",
+    catchpoints: "catch",
 }
 
 /// Every area is looked at, and nearly everything in it is equal.

@@ -30,3 +30,5 @@ pub use x86_64::{ExitKind, Target, exits, returns};
 pub use x86_64::{Register, Registers};
 /// What a kernel uprobe costs on an instruction.
 pub use x86_64::{UprobePrice, uprobe_price};
+/// The system calls by name.
+pub use x86_64::{syscall_group, syscall_name, syscall_number};

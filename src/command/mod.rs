@@ -2,6 +2,7 @@
 //! share, and what each command does.
 
 mod breakpoints;
+mod catch;
 mod data;
 mod display;
 mod eaten;

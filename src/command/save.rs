@@ -79,6 +79,11 @@ fn script(probe: &Probe) -> String {
 fn event(probe: &Probe) -> String {
     match &probe.event {
         Some(Event::Watch(watched)) => format!("{} {}\n", watched.command(), probe.spec),
+        Some(Event::Catch(catch)) => {
+            let temporary = probe.disposition == Disposition::Delete;
+            let command = if temporary { "tcatch" } else { "catch" };
+            format!("{command} {}\n", catch.command())
+        }
         None => String::new(),
     }
 }

@@ -4,8 +4,8 @@ use super::interpreter::{Action, Call, Interpreter};
 use super::table::{self, Entry, Table};
 use super::user::Found;
 use super::{
-    breakpoints, data, display, info, lists, probes, rbreak, returning, running, save, settings,
-    shell, signals, source, user, watch,
+    breakpoints, catch, data, display, info, lists, probes, rbreak, returning, running, save,
+    settings, shell, signals, source, user, watch,
 };
 use crate::error::{Error, fail};
 
@@ -53,6 +53,12 @@ pub static TOP: Table<Action> = Table {
             aliases: &[],
             help: "Show the value of an expression, unless it is void.\nUsage: call[/F] EXPRESSION\nFunctions of the program are never called.",
             action: data::call,
+        },
+        Entry {
+            name: "catch",
+            aliases: &[],
+            help: "Stop the program when something happens.\nUsage: catch load|signal|syscall|unload [WHAT...]\nWhat each takes: help catch EVENT.",
+            action: catch::catch,
         },
         Entry {
             name: "cd",
@@ -350,6 +356,12 @@ pub static TOP: Table<Action> = Table {
             action: breakpoints::tbreak,
         },
         Entry {
+            name: "tcatch",
+            aliases: &[],
+            help: "Stop the program once when something happens.\nUsage: tcatch load|signal|syscall|unload [WHAT...]\nAs catch.",
+            action: catch::tcatch,
+        },
+        Entry {
             name: "thread",
             aliases: &["t"],
             help: "Select a thread, or say which one is selected.\nUsage: thread [N]",
@@ -537,8 +549,10 @@ fn help(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
         }
     };
     let below: Option<(&Table<Action>, &str)> = match entry.name {
+        "catch" => Some((&catch::CATCH, rest)),
         "info" => Some((&INFO, rest)),
         "set" => Some((&settings::SET, rest)),
+        "tcatch" => Some((&catch::TCATCH, rest)),
         "show" => Some((&settings::SHOW, rest)),
         _ => None,
     };

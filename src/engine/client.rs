@@ -14,8 +14,8 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use super::keeper;
 use super::link::Link;
 use super::protocol::{
-    AddressSpaceId, Answer, Envelope, Event, Failure, Launch, MAX_PACKET, Message, Reason, Request,
-    SignalPolicy, SiteId, SiteSpec, TargetId, Tid, Trigger, WatchSpec,
+    AddressSpaceId, Answer, Calls, Envelope, Event, Failure, Launch, MAX_PACKET, Message, Reason,
+    Request, SignalPolicy, SiteId, SiteSpec, TargetId, Tid, Trigger, WatchSpec,
 };
 use crate::arch::Registers;
 use crate::record::ring::Ring;
@@ -409,6 +409,11 @@ impl Keeper {
             Answer::Triggers(triggers) => Ok(triggers),
             _ => Err(EngineError::Refused(Failure::Malformed)),
         }
+    }
+
+    /// Stops threads at these system calls, and at no others.
+    pub fn catch_calls(&mut self, target: TargetId, calls: Calls) -> Result<(), EngineError> {
+        self.ask(Request::Calls { target, calls }, None).map(drop)
     }
 
     /// Changes what a target's signals do.

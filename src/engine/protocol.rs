@@ -123,6 +123,27 @@ pub struct Trigger {
     pub now: Vec<Vec<u8>>,
 }
 
+/// Which system calls stop a thread, at their beginning and at their end.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Calls {
+    /// All.
+    pub all: bool,
+    /// Otherwise these numbers.
+    pub numbers: Vec<u64>,
+}
+
+impl Calls {
+    /// None does.
+    pub fn is_none(&self) -> bool {
+        !self.all && self.numbers.is_empty()
+    }
+
+    /// Whether this one does.
+    pub fn has(&self, number: u64) -> bool {
+        self.all || self.numbers.contains(&number)
+    }
+}
+
 /// How to launch a program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Launch {
@@ -210,6 +231,8 @@ pub enum Request {
     },
     /// Answer: [`Answer::Triggers`] of a thread that stands for [`Reason::Watch`].
     Triggers { target: TargetId, tid: Tid },
+    /// Stops threads at these system calls, and at no others.
+    Calls { target: TargetId, calls: Calls },
     /// Changes what signals do, also to threads that stand with one already.
     Signals {
         target: TargetId,
@@ -239,6 +262,7 @@ impl Request {
             | Request::Watch { target, .. }
             | Request::Triggers { target, .. }
             | Request::Signals { target, .. }
+            | Request::Calls { target, .. }
             | Request::Detach { target }
             | Request::Kill { target } => *target,
         }
@@ -323,6 +347,8 @@ pub enum Reason {
     Probe { site: SiteId, probe: u16 },
     /// A signal of the policy's `stop` set; `code` is its `si_code`.
     Signal { number: i32, code: i32 },
+    /// A system call of [`Request::Calls`] begins or has ended.
+    Call { number: u64, begins: bool },
     /// Memory that is watched was touched; [`Request::Triggers`] says which.
     Watch,
     /// A new program image: every site is forgotten; resolve again, then resume.

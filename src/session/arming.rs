@@ -74,6 +74,7 @@ impl Session {
         self.sync_counters()?;
         self.sync_signals()?;
         self.sync_watches()?;
+        self.sync_calls()?;
         self.stale |= std::mem::take(&mut self.variables.retyped);
         if !self.stale {
             return Ok(());

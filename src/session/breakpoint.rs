@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use super::catching::Catch;
 use super::returns::WayOut;
 use super::watching::Watched;
 use crate::error::{Error, fail};
@@ -36,6 +37,8 @@ impl Origin {
 pub enum Event {
     /// Memory is touched.
     Watch(Watched),
+    /// The program does something, or something happens to it.
+    Catch(Catch),
 }
 
 /// What happens to a probe after a hit that was presented.
@@ -141,8 +144,10 @@ impl Probe {
 
     /// `Breakpoint`, or `Temporary breakpoint`.
     pub fn noun(&self) -> &'static str {
-        if let Some(Event::Watch(watched)) = &self.event {
-            return watched.noun();
+        match &self.event {
+            Some(Event::Watch(watched)) => return watched.noun(),
+            Some(Event::Catch(_)) => return "Catchpoint",
+            None => {}
         }
         match (self.origin, self.disposition) {
             (Origin::Trace, _) => "Trace",
@@ -156,8 +161,10 @@ impl Probe {
     pub fn mention(&self) -> String {
         let noun = self.noun();
         let number = self.number;
-        if self.event.is_some() {
-            return format!("{noun} {number}: {}", self.spec);
+        match &self.event {
+            Some(Event::Watch(_)) => return format!("{noun} {number}: {}", self.spec),
+            Some(Event::Catch(catch)) => return format!("{noun} {number} ({catch})"),
+            None => {}
         }
         if let Some(chooser) = &self.chooser {
             let address = chooser.address;
@@ -326,6 +333,7 @@ impl Probes {
         // Without any address the column is narrow.
         let never = |probe: &&Probe| match &probe.event {
             Some(Event::Watch(_)) => !running,
+            Some(Event::Catch(_)) => true,
             None => probe.locations.is_empty() && !probe.resolved,
         };
         let width = match shown.iter().all(never) {
@@ -352,6 +360,7 @@ fn kind(probe: &Probe) -> &'static str {
     match (probe.origin, &probe.event) {
         _ if probe.chooser.is_some() => CHOOSER,
         (_, Some(Event::Watch(watched))) => watched.kind(),
+        (_, Some(Event::Catch(_))) => "catchpoint",
         (Origin::Break | Origin::Event, _) => "breakpoint",
         (Origin::Trace, _) => "trace",
         (Origin::Dprintf, _) => "dprintf",
@@ -380,7 +389,11 @@ fn rows(probe: &Probe, widths: (usize, usize), out: &mut String) {
     );
     match locations {
         [] if probe.event.is_some() => {
-            let _ = writeln!(out, "{:<width$} {}", "", probe.spec);
+            let what = match &probe.event {
+                Some(Event::Catch(catch)) => catch.row(),
+                _ => probe.spec.clone(),
+            };
+            let _ = writeln!(out, "{:<width$} {what}", "");
         }
         [] => {
             let what = if probe.resolved {
@@ -405,7 +418,11 @@ fn rows(probe: &Probe, widths: (usize, usize), out: &mut String) {
     }
     if probe.hits > 0 {
         let s = if probe.hits == 1 { "" } else { "s" };
-        let _ = writeln!(out, "\tbreakpoint already hit {} time{s}", probe.hits);
+        let noun = match probe.event {
+            Some(Event::Catch(_)) => "catchpoint",
+            _ => "breakpoint",
+        };
+        let _ = writeln!(out, "\t{noun} already hit {} time{s}", probe.hits);
     }
     if probe.ignore > 0 {
         let _ = writeln!(out, "\tignore next {} hits", probe.ignore);

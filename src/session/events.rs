@@ -93,6 +93,7 @@ impl Session {
     /// Lets everything go on that stands. Stops that were not presented yet come first.
     pub fn resume(&mut self, signal: Option<i32>) -> Result<(), Error> {
         self.sync()?;
+        self.asked_to_stop = None;
         for index in 0..self.targets.len() {
             let target = &mut self.targets[index];
             target.previous = target.selected;
@@ -135,7 +136,6 @@ impl Session {
 
     /// Waits for the next thing that matters, and shows hits and births on the way.
     pub fn wait(&mut self, until: Option<Instant>) -> Result<Wake, Error> {
-        let mut asked_to_stop: Option<Instant> = None;
         loop {
             self.flush_in_time();
             if let Some(wake) = self.next_waiting()? {
@@ -156,9 +156,11 @@ impl Session {
                 if self.show.never_stops() {
                     return Ok(Wake::Interrupted);
                 }
-                asked_to_stop.get_or_insert_with(Instant::now);
+                self.asked_to_stop.get_or_insert_with(Instant::now);
             }
-            if asked_to_stop.is_some_and(|since| since.elapsed() > GRACE) {
+            let asked = self.asked_to_stop;
+            if asked.is_some_and(|since| since.elapsed() > GRACE) {
+                self.asked_to_stop = None;
                 return self.interrupted_stop();
             }
             let left = until.map(|u| u.saturating_duration_since(Instant::now()));
@@ -329,13 +331,30 @@ impl Session {
         match stop.reason {
             Reason::Probe { probe, .. } if probe == INTERNAL => {
                 self.libraries_changed(index)?;
+                if let Some(wake) = self.loads_caught(index, &stop, all_stand)? {
+                    return Ok(Some(wake));
+                }
                 // Somebody may have a breakpoint at the same place.
                 self.probe_stop(index, stop, all_stand)
             }
             Reason::Probe { .. } => self.probe_stop(index, stop, all_stand),
             Reason::Watch => self.watch_stop(index, &stop, all_stand),
+            Reason::Call { number, begins } => {
+                self.call_caught(index, &stop, (number, begins), all_stand)
+            }
             Reason::Signal { number, .. } => {
                 if self.show.never_stops() {
+                    self.pass_by(index, stop.tid, all_stand)?;
+                    return Ok(None);
+                }
+                if let Some(wake) = self.signal_caught(index, &stop, number, all_stand)? {
+                    return Ok(wake);
+                }
+                if !self.signals.stops(number) {
+                    if self.signals.prints(number) {
+                        let text = self.signal_text(index, stop.tid, number);
+                        self.tell(&text);
+                    }
                     self.pass_by(index, stop.tid, all_stand)?;
                     return Ok(None);
                 }

@@ -9,7 +9,7 @@ use super::images::Images;
 use super::threads::Threads;
 use super::{Session, Target, engine_error, process, settings, sites::is_gone};
 use crate::engine::client::{EngineError, Started};
-use crate::engine::protocol::{Call, Failure, Launch, SignalPolicy};
+use crate::engine::protocol::{Call, Calls, Failure, Launch, SignalPolicy};
 pub use crate::error::plain;
 use crate::error::{Error, fail};
 
@@ -31,7 +31,7 @@ impl Session {
         if self.show.never_stops() {
             self.signals.policy_without_stops()
         } else {
-            self.signals.policy(0)
+            self.signals.policy(self.caught_signals())
         }
     }
 
@@ -206,6 +206,8 @@ impl Session {
             sites: Default::default(),
             watch: None,
             watches: Vec::new(),
+            calls: Calls::default(),
+            loads: Default::default(),
             policy: self.policy(),
             late_interrupt: false,
             nowhere: Default::default(),

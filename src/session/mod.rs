@@ -7,6 +7,7 @@
 
 pub(crate) mod arming;
 pub(crate) mod breakpoint;
+pub(crate) mod catching;
 pub(crate) mod event_stops;
 pub(crate) mod events;
 pub(crate) mod images;
@@ -36,7 +37,9 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use crate::engine::client::{EngineError, Keeper};
-use crate::engine::protocol::{Failure, Reason, SignalPolicy, SiteId, TargetId, Tid, WatchSpec};
+use crate::engine::protocol::{
+    Calls, Failure, Reason, SignalPolicy, SiteId, TargetId, Tid, WatchSpec,
+};
 use crate::error::Error;
 use crate::lang::examine::ExamineState;
 use crate::lang::script::Resolver;
@@ -83,6 +86,10 @@ pub struct Target {
     pub watch: Option<Watch>,
     /// What is watched in it at present.
     pub watches: Vec<WatchSpec>,
+    /// The system calls that stop it at present.
+    pub calls: Calls,
+    /// What libraries were loaded and unloaded since that was told of last.
+    pub loads: catching::Loads,
     /// What its signals do at present.
     pub policy: SignalPolicy,
     /// A Ctrl-C was presented while the program's own SIGINT for it was still on its way.
@@ -167,6 +174,8 @@ pub struct Session {
     /// The probes that the others go without, since none of their places could be armed, and why.
     pub unarmed: BTreeMap<u32, String>,
     keeper: Option<Keeper>,
+    /// When Ctrl-C came, as long as nothing was stopped for it.
+    asked_to_stop: Option<Instant>,
     /// When text was made visible last.
     flushed: Instant,
 }
@@ -206,6 +215,7 @@ impl Session {
             stop_hook: false,
             displays: false,
             announced: None,
+            asked_to_stop: None,
             keeper: None,
         }
     }

@@ -11,6 +11,7 @@ mod names;
 mod prologue;
 mod registers;
 mod relocate;
+mod syscalls;
 mod uprobe;
 mod vector;
 
@@ -27,5 +28,6 @@ pub use names::{
 pub use prologue::prologue;
 pub use registers::{Register, Registers};
 pub use relocate::{Displaced, Position, SLOT_MAX, Slot};
+pub use syscalls::{syscall_group, syscall_name, syscall_number};
 pub use uprobe::{UprobePrice, uprobe_price};
 pub use vector::vector_register;

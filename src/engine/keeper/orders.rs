@@ -63,6 +63,10 @@ impl Target {
                 Some(answer) => answer,
                 None => return,
             },
+            Request::Calls { calls, .. } => {
+                self.set_calls(calls);
+                Answer::Done
+            }
             Request::Triggers { tid, .. } => match self.threads.get(&tid.0) {
                 Some(thread) => Answer::Triggers(thread.triggers.clone()),
                 None => Answer::Failed(Failure::NotStopped),
@@ -156,6 +160,10 @@ impl Target {
             match std::mem::replace(&mut thread.state, State::Running) {
                 State::Held(held) if held.number <= seen => {
                     any = true;
+                    if held.number == 0 {
+                        // Only because everything was stopped.
+                        self.begin_call_again(&held.stop);
+                    }
                     if held.group {
                         let sp = held.stop.registers().map_or(0, |registers| registers.sp());
                         self.mark_counted(tid, held.pass, sp);

@@ -54,9 +54,22 @@ impl SignalState {
 }
 
 impl SignalState {
-    /// True if a signal will be delivered as soon as the thread runs.
+    /// True if a signal that does something will be delivered as soon as the thread runs.
     pub fn is_due(&self) -> bool {
-        (self.pending | self.shared) & !self.blocked != 0
+        (self.pending | self.shared) & !self.blocked & !self.harmless() != 0
+    }
+
+    /// True for a signal that does nothing to the program: it is ignored, by name or by default.
+    pub fn lets_by(&self, signal: i32) -> bool {
+        self.harmless() >> (signal - 1).clamp(0, 63) & 1 != 0
+    }
+
+    fn harmless(&self) -> u64 {
+        const BY_DEFAULT: u64 = 1 << (libc::SIGCHLD - 1)
+            | 1 << (libc::SIGCONT - 1)
+            | 1 << (libc::SIGURG - 1)
+            | 1 << (libc::SIGWINCH - 1);
+        self.ignored | BY_DEFAULT & !self.caught
     }
 
     /// True for a thread that blocks SIGTRAP for itself. A mask with the C library's own signals
@@ -152,7 +165,10 @@ impl Target {
     pub(super) fn go_with_trap(&mut self, stopped: Stopped) {
         let tid = stopped.tid();
         if SignalState::of(tid).caught & TRAP_BIT == 0 {
-            let _ = stopped.resume(libc::SIGTRAP);
+            let _ = match self.stops_at_calls(tid) {
+                true => stopped.resume_to_syscall(libc::SIGTRAP),
+                false => stopped.resume(libc::SIGTRAP),
+            };
             return;
         }
         match stopped.step_with(libc::SIGTRAP) {
@@ -186,7 +202,9 @@ impl Target {
                 thread.handler_returns(site, sp);
             }
         }
-        self.go(stopped, 0);
+        if let Some(stopped) = self.call_stops(stopped) {
+            self.go(stopped, 0);
+        }
     }
 
     /// Steps over the instruction in the slot, then has the signal delivered behind it.

@@ -13,7 +13,7 @@ use super::follow::Follow;
 use super::hit::HitSpace;
 use super::memory::Memory;
 use super::patience::Patience;
-use super::signals::TrapAction;
+use super::signals::{SignalState, TrapAction};
 use super::site::Sites;
 use super::slots::SlotPages;
 use super::stop::{Stop, Stopped};
@@ -23,7 +23,7 @@ use super::timer::Timer;
 use super::watch::Watches;
 use crate::arch::{Position, Register, Registers};
 use crate::engine::protocol::{
-    AddressSpaceId, Answer, Call, Event, Failure, Reason, SignalPolicy, TargetId, Tid,
+    AddressSpaceId, Answer, Call, Calls, Event, Failure, Reason, SignalPolicy, TargetId, Tid,
 };
 use crate::record::ring::Ring;
 use crate::record::shared::Counters;
@@ -45,6 +45,8 @@ pub struct Target {
     pub(super) births: HashMap<i32, bool>,
     pub(super) signals: SignalPolicy,
     pub(super) watches: Watches,
+    /// The system calls that stop a thread.
+    pub(super) calls: Calls,
     /// What the program does with SIGTRAP, where an int3 may take that away: every hit that does
     /// puts it back.
     pub(super) trap_action: Option<TrapAction>,
@@ -124,6 +126,7 @@ impl Target {
             births: HashMap::new(),
             signals: parts.signals,
             watches: Watches::default(),
+            calls: Calls::default(),
             trap_action: None,
             work: HitSpace::default(),
             timer: common.timer,
@@ -211,9 +214,11 @@ impl Target {
     pub(super) fn go(&mut self, stopped: Stopped, signal: i32) {
         self.handler_begins(&stopped, signal);
         let mut watched = false;
+        let calls = self.stops_at_calls(stopped.tid());
         if let Some(thread) = self.threads.get_mut(&stopped.tid()) {
             thread.state = State::Running;
-            watched = thread.awaits_return();
+            watched = thread.awaits_return() || calls;
+            thread.sees_calls = watched;
         }
         let _ = match watched {
             _ if signal == libc::SIGTRAP => return self.go_with_trap(stopped),
@@ -260,6 +265,10 @@ impl Target {
             if self.signals.tell & bit != 0 {
                 self.tell_signal(tid, signal);
             }
+            if passed == 0 || SignalState::of(tid).lets_by(signal) {
+                // Nobody sees it but a tracer, whom the kernel interrupts calls for.
+                self.begin_call_again(&stopped);
+            }
             return self.go(stopped, passed);
         }
         let reason = match touched {
@@ -304,7 +313,8 @@ impl Target {
 
     /// A thread stands because we asked it to, or because its process was stopped.
     pub(super) fn stands(&mut self, stopped: Stopped, group: bool) {
-        if self.load_watches(stopped.tid()) && self.interrupting.is_none() && !group {
+        let ours = self.load_watches(stopped.tid()) || self.is_blind(stopped.tid());
+        if ours && self.interrupting.is_none() && !group {
             // It was interrupted for that alone.
             self.begin_call_again(&stopped);
         }

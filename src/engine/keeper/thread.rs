@@ -33,6 +33,10 @@ pub struct Thread {
     pub until: Option<Instant>,
     /// What the call had kept that ends where it stands, for each probe there.
     pub entries: Vec<(u16, Option<Values>)>,
+    /// It was let go so that it stops at system calls.
+    pub sees_calls: bool,
+    /// The system call that it is in, as far as its beginning was seen.
+    pub in_call: Option<u64>,
     /// What its debug registers hold.
     pub debug: DebugRegisters,
     /// What it has touched of what is watched, where it stands for that.
@@ -93,6 +97,8 @@ impl Thread {
             rseq_missed: 0,
             until: None,
             entries: Vec::new(),
+            sees_calls: false,
+            in_call: None,
             debug: DebugRegisters::default(),
             triggers: Vec::new(),
             calls_left: 0,
