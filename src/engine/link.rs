@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
+use nix::errno::Errno;
 use nix::sys::socket::{ControlMessage, ControlMessageOwned, MsgFlags, recvmsg, sendmsg};
 
 /// One end of the socket pair between front and keeper.
@@ -30,20 +31,41 @@ impl Link {
         &self.socket
     }
 
-    /// Sends one packet, with a descriptor if there is one.
+    /// Sends one packet, with a descriptor if there is one; waits until there is room.
     pub fn send(&self, packet: &[u8], file: Option<&File>) -> io::Result<()> {
+        Ok(self.put(packet, file, MsgFlags::empty())?)
+    }
+
+    /// As [`Link::send`] without waiting; false if there is no room now.
+    pub fn offer(&self, packet: &[u8], file: Option<&File>) -> io::Result<bool> {
+        match self.put(packet, file, MsgFlags::MSG_DONTWAIT) {
+            Ok(()) => Ok(true),
+            // ETOOMANYREFS: so many descriptors are on their way already.
+            Err(Errno::EAGAIN | Errno::ENOBUFS | Errno::ENOMEM | Errno::ETOOMANYREFS) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn put(&self, packet: &[u8], file: Option<&File>, flags: MsgFlags) -> nix::Result<()> {
         let data = [IoSlice::new(packet)];
         let descriptors: Vec<RawFd> = file.iter().map(|file| file.as_raw_fd()).collect();
         let rights = [ControlMessage::ScmRights(&descriptors)];
         let control: &[ControlMessage] = if file.is_some() { &rights } else { &[] };
-        let socket = self.socket.as_raw_fd();
+        let (socket, flags) = (self.socket.as_raw_fd(), flags | MsgFlags::MSG_NOSIGNAL);
         loop {
-            match sendmsg::<()>(socket, &data, control, MsgFlags::MSG_NOSIGNAL, None) {
+            match sendmsg::<()>(socket, &data, control, flags, None) {
                 Ok(_) => return Ok(()),
-                Err(nix::errno::Errno::EINTR) => {}
-                Err(error) => return Err(error.into()),
+                Err(Errno::EINTR) => {}
+                Err(error) => return Err(error),
             }
         }
+    }
+
+    /// Both sides read an end from now on.
+    pub fn close(&self) {
+        use nix::sys::socket::{Shutdown, shutdown};
+        // What is closed already cannot be closed again.
+        let _ = shutdown(self.socket.as_raw_fd(), Shutdown::Both);
     }
 
     /// Receives one packet into `buf`; `None` when the other side is gone. Without `wait` an
@@ -59,8 +81,8 @@ impl Link {
         let message = loop {
             match recvmsg::<()>(socket, &mut data, Some(&mut space), flags) {
                 Ok(message) => break message,
-                Err(nix::errno::Errno::EINTR) if wait => {}
-                Err(nix::errno::Errno::ECONNRESET) => return Ok(None),
+                Err(Errno::EINTR) if wait => {}
+                Err(Errno::ECONNRESET) => return Ok(None),
                 Err(error) => return Err(error.into()),
             }
         };

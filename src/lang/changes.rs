@@ -2,10 +2,9 @@
 //!
 //! `--read-only` refuses it before anything is touched. Convenience variables are not the program's.
 
-use super::parse_type::starts_type;
 use super::script::{Line, Node, Resolver, split_word};
 use super::statement::{Statement, parse_statement};
-use super::{Expr, Scope, ScopeError, Symbol, SymbolKind, Value, parse};
+use super::{AnyName, Expr, parse};
 
 /// The first line of a body that would change the program.
 pub(crate) fn first_change<'n>(nodes: &'n [Node], resolver: &dyn Resolver) -> Option<&'n Line> {
@@ -32,13 +31,13 @@ fn head(condition: &Line) -> Option<&Line> {
 
 /// Whether evaluating a text would change the program.
 pub(crate) fn expression_changes(text: &str) -> bool {
-    parse(text, &AnyName).is_ok_and(|expr| changes(&expr))
+    parse(text, &AnyName::plain()).is_ok_and(|expr| changes(&expr))
 }
 
 /// Whether one command would change the program.
 fn is_change(line: &str, resolver: &dyn Resolver) -> bool {
     let (name, arguments) = resolver.resolve(line).unwrap_or_else(|| split_word(line));
-    match parse_statement(name, arguments, &AnyName) {
+    match parse_statement(name, arguments, &AnyName::plain()) {
         Ok(Some(statement)) => statement_changes(&statement),
         // `set count = 1`: a variable of the program.
         Ok(None) if name == "set" => {
@@ -77,29 +76,6 @@ fn is_variable(target: &Expr) -> bool {
         Expr::Variable(_) => true,
         Expr::Member(whole, _) => is_variable(whole),
         _ => false,
-    }
-}
-
-/// A scope in which every name is something, and nothing can be reached.
-struct AnyName;
-
-impl Scope for AnyName {
-    fn symbol(&self, name: &str) -> Option<Symbol> {
-        // Words of the language, which a symbol would hide.
-        let own = matches!(name, "true" | "false") || starts_type(name);
-        (!own).then_some(Symbol {
-            address: 0,
-            size: 0,
-            kind: SymbolKind::Data,
-        })
-    }
-
-    fn variable(&self, _: &str) -> Option<Value> {
-        None
-    }
-
-    fn set_variable(&mut self, _: &str, _: Value) -> Result<(), ScopeError> {
-        Ok(())
     }
 }
 

@@ -4,6 +4,7 @@
 //! [`evaluate`] gives a lazy [`Value`]; [`format`] turns a value into gdb's text. What an
 //! expression can reach is behind the trait [`Scope`]: a stopped thread or the record of a hit.
 
+mod any_name;
 pub(crate) mod arguments;
 pub(crate) mod body;
 pub(crate) mod braces;
@@ -25,6 +26,7 @@ pub(crate) mod types;
 pub(crate) mod value;
 mod vector;
 
+pub(crate) use any_name::AnyName;
 pub(crate) use error::Error;
 pub(crate) use expr::{BinaryOp, Expr, IncDec, Internal, UnaryOp};
 pub(crate) use scope::{Scope, ScopeError, Symbol, SymbolKind, Unreadable};

@@ -405,10 +405,22 @@ impl<'a> Parser<'a> {
         if name == "_msg" {
             return self.message();
         }
-        match self.scope.piece(&name) {
+        match self.piece(&name) {
             Some(piece) => piece,
             None => Ok(dollar(name)),
         }
+    }
+
+    /// What a name stands for counts as if it were written here: pieces that use each other twice would
+    /// double at each step.
+    fn piece(&mut self, name: &str) -> Option<Result<Expr, Error>> {
+        let piece = self.scope.piece(name)?;
+        Some(piece.and_then(|expr| {
+            let mut nodes = 0;
+            expr.walk(&mut |_| nodes += 1);
+            self.nodes += nodes;
+            self.count().map(|()| expr)
+        }))
     }
 
     /// `$_msg.NAME`; alone it is the message's bytes.
@@ -425,7 +437,7 @@ impl<'a> Parser<'a> {
             let Token::Name(field) = self.token.clone() else {
                 return Err(self.syntax_error());
             };
-            let piece = self.scope.piece(&format!("_msg.{field}"));
+            let piece = self.piece(&format!("_msg.{field}"));
             let piece = piece.ok_or_else(|| self.syntax_error())??;
             self.advance()?;
             return Ok(piece);
@@ -434,7 +446,7 @@ impl<'a> Parser<'a> {
         if self.is("[") {
             return Ok(address);
         }
-        let length = self.scope.piece("_msg.length");
+        let length = self.piece("_msg.length");
         let length = length.ok_or_else(|| self.syntax_error())??;
         let first = Expr::Unary(UnaryOp::Deref, Box::new(address));
         self.node(Expr::Repeat(Box::new(first), Box::new(length)))

@@ -78,6 +78,17 @@ const LOOK: Duration = Duration::from_millis(50);
 /// How long the target's own SIGINT may take to arrive behind a Ctrl-C at the same terminal.
 const GRACE: Duration = Duration::from_millis(200);
 
+/// What a front that was held up was not told of.
+fn missed(threads: u64, children: u64) -> String {
+    let threads = (threads > 0).then(|| format!("{threads} threads that began and ended"));
+    let children = (children > 0).then(|| format!("{children} children that were let go"));
+    let what: Vec<String> = threads.into_iter().chain(children).collect();
+    format!(
+        "warning: trapline was held up for long: of {} meanwhile only the hits are known.",
+        what.join(" and ")
+    )
+}
+
 impl Session {
     /// Lets everything go on that stands. Stops that were not presented yet come first.
     pub fn resume(&mut self, signal: Option<i32>) -> Result<(), Error> {
@@ -228,6 +239,18 @@ impl Session {
                 }
                 self.consider(index, Stop { tid, reason }, false)
             }
+            Event::Signalled {
+                target,
+                tid,
+                number,
+                ..
+            } => {
+                if let Some(index) = self.index_of(target) {
+                    let text = self.signal_text(index, tid, number);
+                    self.tell(&text);
+                }
+                Ok(None)
+            }
             Event::ThreadStarted { target, tid } => {
                 if let Some(index) = self.index_of(target) {
                     self.targets[index].threads.add(tid);
@@ -281,6 +304,10 @@ impl Session {
                 self.output.complain(
                     "warning: a library was loaded or unloaded while this command was held up; what ran in it until now was not looked at.",
                 );
+                Ok(None)
+            }
+            Event::Missed { threads, children } => {
+                self.output.complain(&missed(threads, children));
                 Ok(None)
             }
             Event::SignalStateChanged { .. } => {
@@ -627,6 +654,13 @@ impl Session {
         let Some(registers) = self.registers(tid) else {
             return;
         };
+        let mut text = self.signal_text(index, tid, number);
+        text += &format!("{}\n", self.frame(index, &registers));
+        self.announced = Some(Announced { text, shown: true });
+    }
+
+    /// `\nThread 2 "t" received signal SIGUSR1, User defined signal 1.\n`
+    fn signal_text(&self, index: usize, tid: Tid, number: i32) -> String {
         let target = &self.targets[index];
         let who = match target.threads.get(tid) {
             Some(thread) if target.threads.several() => format!(
@@ -636,12 +670,8 @@ impl Session {
             ),
             _ => "Program".into(),
         };
-        let text = format!(
-            "\n{who} received signal {}.\n{}\n",
-            signals::describe(number),
-            self.frame(index, &registers)
-        );
-        self.announced = Some(Announced { text, shown: true });
+        let what = signals::describe(number);
+        format!("\n{who} received signal {what}.\n")
     }
 
     /// `0x… in f () from LIB`, what gdb shows for a frame without debug info.

@@ -4,6 +4,9 @@
 //! it when the path comes by LABEL for the Nth time (the first time without N). That shows that
 //! the target is left clean from wherever the front's death finds the keeper.
 
+use std::cell::Cell;
+use std::rc::Rc;
+
 use super::sys;
 
 /// A point, in the order in which a session and a hit pass them.
@@ -71,10 +74,10 @@ impl Point {
     ];
 }
 
-/// When the front is to be killed, if at all.
-#[derive(Debug, Clone, Copy, Default)]
+/// When the front is to be killed, if at all: all processes of a tracing thread count together.
+#[derive(Debug, Clone, Default)]
 pub struct CrashPoint {
-    at: Option<(Point, u64)>,
+    at: Rc<Cell<Option<(Point, u64)>>>,
 }
 
 impl CrashPoint {
@@ -85,19 +88,20 @@ impl CrashPoint {
         };
         let (label, count) = text.split_once(':').unwrap_or((&text, "1"));
         let point = Point::ALL.iter().find(|(_, name)| *name == label);
+        let at = point.map(|(point, _)| (*point, count.parse().unwrap_or(1)));
         CrashPoint {
-            at: point.map(|(point, _)| (*point, count.parse().unwrap_or(1))),
+            at: Rc::new(Cell::new(at)),
         }
     }
 
     /// The path comes by a point.
-    pub fn pass(&mut self, point: Point) {
-        if let Some((at, left)) = &mut self.at
-            && *at == point
+    pub fn pass(&self, point: Point) {
+        if let Some((at, left)) = self.at.get()
+            && at == point
         {
-            *left = left.saturating_sub(1);
-            if *left == 0 {
-                self.at = None;
+            let left = left.saturating_sub(1);
+            self.at.set((left > 0).then_some((at, left)));
+            if left == 0 {
                 let _ = sys::kill(std::os::unix::process::parent_id() as i32, libc::SIGKILL);
             }
         }

@@ -156,7 +156,7 @@ impl Target {
             .and_then(|rseq| ahead.get(rseq + 4, 4))
             .and_then(|bytes| Some(u32::from_ne_bytes(bytes.try_into().ok()?)));
         if let Some(cpu) = cpu {
-            self.follow.saw(cpu);
+            self.follow.borrow_mut().saw(cpu);
         }
         let Some(stopped) = self.repair_signal_state(stopped) else {
             return;

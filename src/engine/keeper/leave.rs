@@ -3,7 +3,9 @@
 //! The int3s go first; then only threads that run, or that stand with us, are looked at: their
 //! queued traps are taken back and their rip taken out of slots. A thread that is blocked in a
 //! system call is not touched: the exit of the tracing thread releases it without the call
-//! noticing, where an interrupt would make it return EINTR.
+//! noticing, where an interrupt would make it return EINTR. While that thread traces other processes
+//! too, a thread in a call that is started again unseen is interrupted all the same, and any other
+//! lingers: it stays traced, with nothing armed, until it stops for a reason of its own.
 
 use std::fs;
 
@@ -15,12 +17,13 @@ use super::stop::{Stop, Stopped};
 use super::sys;
 use super::target::Target;
 use super::thread::State;
+use super::tracer::Stops;
 use crate::arch::{Register, SYSCALL};
 
 impl Target {
     /// Puts everything back. Nothing is traced afterwards, except for blocked threads, which the
     /// exit of the calling thread releases.
-    pub(super) fn leave(&mut self) {
+    pub(super) fn leave(&mut self, stops: &mut Stops<'_>) {
         self.crash.pass(Point::Leaving);
         for address in self.sites.armed_addresses() {
             // Text that is gone has nothing to be put back.
@@ -29,22 +32,43 @@ impl Target {
         self.crash.pass(Point::Disarmed);
         for tid in self.threads.keys().copied().collect::<Vec<_>>() {
             if self.moves(tid) && runs(tid) {
-                self.gather(tid);
+                self.gather(tid, stops);
                 self.crash.pass(Point::Gathered);
             }
         }
         // What came meanwhile: traps of threads that were blocked a moment ago, new threads.
-        while let Ok(Some((tid, status))) = sys::wait_any(false) {
+        while let Ok(Some((tid, status))) = stops.next(self) {
             self.settle(tid, Stop::new(tid, status));
         }
         for child in std::mem::take(&mut self.births).into_keys() {
             self.settle_birth(child);
         }
         self.crash.pass(Point::Settled);
-        self.ignore_trap_again();
+        self.ignore_trap_again(stops);
         self.release_held();
         self.crash.pass(Point::Left);
-        self.end();
+    }
+
+    /// Leaves threads that are blocked in a call which nobody sees interrupted.
+    pub(super) fn linger(&mut self, stops: &mut Stops<'_>) {
+        for tid in self.threads.keys().copied().collect::<Vec<_>>() {
+            if restarts_unseen(tid) {
+                self.gather(tid, stops);
+            }
+        }
+        self.release_held();
+    }
+
+    /// True if threads of it are still to be left.
+    pub(super) fn lingers(&self) -> bool {
+        let alive = |tid: &i32| !sys::is_zombie(*tid);
+        self.threads.keys().chain(self.births.keys()).any(alive)
+    }
+
+    /// A thread that lingered stirs.
+    pub(super) fn leave_late(&mut self, tid: i32, stop: Stop) {
+        self.settle(tid, stop);
+        self.release_held();
     }
 
     /// True for a thread that we know and do not hold.
@@ -55,11 +79,11 @@ impl Target {
 
     /// Stops a thread and settles it. Whoever comes meanwhile is dealt with: a leader that was
     /// killed is not reported before its other threads were.
-    fn gather(&mut self, tid: i32) {
+    fn gather(&mut self, tid: i32, stops: &mut Stops<'_>) {
         // ESRCH: it has died.
         let _ = sys::interrupt(tid);
         while self.moves(tid) {
-            match sys::wait_any(false) {
+            match stops.next(self) {
                 Ok(Some((other, status))) => self.settle(other, Stop::new(other, status)),
                 // A leader that ended before its other threads is not reported until they end.
                 Ok(None) if sys::is_zombie(tid) => return,
@@ -94,6 +118,7 @@ impl Target {
         let (stopped, signal) = match stop {
             Stop::Exited(_) | Stop::Killed(_) => {
                 self.threads.remove(&tid);
+                self.births.remove(&tid);
                 return;
             }
             Stop::Signal(stopped, libc::SIGTRAP) if self.take_back(&stopped) => (stopped, 0),
@@ -127,6 +152,7 @@ impl Target {
             true => self.hold(stopped, signal, None, false),
             // A child that was made this moment, maybe with a copy of our int3s.
             false => {
+                self.births.remove(&tid);
                 if process_of(tid) != Some(self.pid)
                     && let Ok(memory) = Memory::open(tid)
                 {
@@ -181,7 +207,7 @@ impl Target {
     }
 
     /// Makes SIGTRAP ignored again, if it was when we came and our int3s ended that.
-    fn ignore_trap_again(&mut self) {
+    fn ignore_trap_again(&mut self, stops: &mut Stops<'_>) {
         let Some(action) = self.trap_action.filter(|action| action.ignores()) else {
             return;
         };
@@ -195,7 +221,7 @@ impl Target {
                 .copied()
                 .find(|tid| restarts_unseen(*tid))
         {
-            self.gather(tid);
+            self.gather(tid, stops);
         }
         let held = self
             .threads

@@ -1,7 +1,8 @@
 //! The keeper: the ptrace parent of all targets, in a process of its own.
 //!
 //! It parses no files of the target's, has no terminal, and never waits for the front. One thread
-//! (this one) listens to the front; each target has a thread that traces it.
+//! (this one) listens to the front; each target has a thread that traces it, and with it what comes
+//! of it.
 
 mod children;
 mod crash;
@@ -9,6 +10,7 @@ mod delay;
 mod doorbell;
 mod entries;
 mod follow;
+mod front;
 mod hit;
 mod inject;
 mod launch;
@@ -16,6 +18,7 @@ mod leave;
 pub(super) mod memory;
 mod orders;
 mod patience;
+mod policy;
 mod prefetch;
 mod signals;
 mod site;
@@ -25,6 +28,7 @@ pub(super) mod sys;
 mod target;
 mod thread;
 mod timer;
+mod tracer;
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -36,12 +40,12 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
 use self::doorbell::{Bell, Doorbell};
+use self::front::{Front, Woken};
 use self::launch::Inheritance;
-use self::target::{Order, Parts, Target};
+use self::target::{Common, Parts};
+use self::tracer::{Left, Order, Tracer};
 use super::link::Link;
-use super::protocol::{
-    Answer, Call, Envelope, Event, Failure, MAX_PACKET, Message, Request, SignalPolicy, TargetId,
-};
+use super::protocol::{Answer, Call, Envelope, Failure, MAX_PACKET, Request, TargetId};
 use crate::record::ring::Ring;
 use crate::record::shared::Counters;
 
@@ -53,32 +57,6 @@ pub const SOCKET: i32 = 3;
 /// See [`SOCKET`].
 pub const COUNTERS: i32 = 4;
 
-/// The front as the keeper's threads reach it.
-pub struct Front {
-    link: Link,
-}
-
-impl Front {
-    fn send(&self, message: &Message, file: Option<&File>) {
-        if let Ok(packet) = postcard::to_stdvec(message) {
-            // A front that is gone is seen by the control thread.
-            let _ = self.link.send(&packet, file);
-        }
-    }
-
-    fn reply(&self, number: u32, answer: Answer) {
-        self.send(&Message::Reply(number, answer), None);
-    }
-
-    fn reply_with(&self, number: u32, answer: Answer, file: &File) {
-        self.send(&Message::Reply(number, answer), Some(file));
-    }
-
-    fn event(&self, event: Event, file: Option<&File>) {
-        self.send(&Message::Event(event), file);
-    }
-}
-
 /// Runs the keeper in a process that was started for it; returns when the front is gone and every
 /// target was left.
 pub fn main() -> ExitCode {
@@ -86,16 +64,17 @@ pub fn main() -> ExitCode {
     let (socket, counters) =
         unsafe { (OwnedFd::from_raw_fd(SOCKET), OwnedFd::from_raw_fd(COUNTERS)) };
     let inheritance = settle();
-    let Ok(counters) = Counters::open(File::from(counters)) else {
+    let (Ok(counters), Ok(front)) = (
+        Counters::open(File::from(counters)),
+        Front::new(Link::from_descriptor(socket)),
+    ) else {
         return ExitCode::FAILURE;
     };
     let keeper = Control {
-        front: Arc::new(Front {
-            link: Link::from_descriptor(socket),
-        }),
+        front: Arc::new(front),
         counters: Arc::new(counters),
         inheritance,
-        targets: HashMap::new(),
+        threads: HashMap::new(),
     };
     match keeper.run() {
         Ok(()) => ExitCode::SUCCESS,
@@ -132,24 +111,31 @@ fn settle() -> Inheritance {
 }
 
 /// One tracing thread, from the control thread's side.
-struct Tracer {
+struct TracingThread {
     orders: Sender<Order>,
     bell: Arc<Bell>,
     thread: JoinHandle<()>,
 }
 
-impl Tracer {
+impl TracingThread {
     fn order(&self, order: Order) -> bool {
         let sent = self.orders.send(order).is_ok();
         self.bell.ring();
         sent
     }
 
-    /// Leaves the target; returns when its thread has ended, and so nothing is traced any more.
-    fn leave(self) {
-        self.order(Order::Leave);
+    /// Leaves one of its processes.
+    fn leave(&self, target: TargetId) -> Left {
+        let (answer, left) = channel();
+        self.order(Order::Leave(target, answer));
+        // A thread that panicked has left everything all the same.
+        left.recv().unwrap_or(Left::Nothing)
+    }
+
+    /// Returns when the thread has ended, and so nothing of its is traced any more.
+    fn end(self) {
+        self.order(Order::End);
         drop(self.orders);
-        // A thread that panicked has left its target all the same.
         let _ = self.thread.join();
     }
 }
@@ -158,27 +144,40 @@ struct Control {
     front: Arc<Front>,
     counters: Arc<Counters>,
     inheritance: Inheritance,
-    targets: HashMap<TargetId, Tracer>,
+    threads: HashMap<TargetId, TracingThread>,
 }
 
 impl Control {
     /// Serves until the front is gone, then leaves every target.
     fn run(mut self) -> io::Result<()> {
-        let mut packet = vec![0; MAX_PACKET];
-        let end = loop {
-            match self.front.link.receive(&mut packet, true) {
-                Ok(Some((length, file))) => self.serve(&packet[..length], file),
-                Ok(None) => break Ok(()),
-                Err(error) => break Err(error),
-            }
-        };
-        for tracer in self.targets.values() {
-            tracer.order(Order::Leave);
+        let end = self.serve_all();
+        // All of them first: none waits for another.
+        for thread in self.threads.values() {
+            thread.order(Order::End);
         }
-        for (_, tracer) in self.targets.drain() {
-            tracer.leave();
+        for (_, thread) in self.threads.drain() {
+            thread.end();
         }
         end
+    }
+
+    fn serve_all(&mut self) -> io::Result<()> {
+        let mut packet = vec![0; MAX_PACKET];
+        loop {
+            if self.front.wait()? == Woken::Nothing {
+                continue;
+            }
+            match self.front.receive(&mut packet) {
+                Ok(Some((length, file))) => self.serve(&packet[..length], file),
+                Ok(None) => return Ok(()),
+                Err(error)
+                    if matches!(
+                        error.kind(),
+                        io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
+                    ) => {}
+                Err(error) => return Err(error),
+            }
+        }
     }
 
     fn serve(&mut self, packet: &[u8], file: Option<File>) {
@@ -194,27 +193,34 @@ impl Control {
                 }
             }
             Request::Detach { target } => {
-                let known = self.targets.remove(&target);
-                let answer = match known {
-                    Some(tracer) => {
-                        tracer.leave();
-                        Answer::Done
-                    }
-                    None => Answer::Failed(Failure::NoTarget),
-                };
+                let answer = self.leave(target);
                 self.front.reply(sequence, answer);
             }
             request => {
                 let target = request.target();
                 let sent = self
-                    .targets
+                    .threads
                     .get(&target)
-                    .is_some_and(|tracer| tracer.order(Order::Request(sequence, request)));
+                    .is_some_and(|thread| thread.order(Order::Request(sequence, request)));
                 if !sent {
                     self.front
                         .reply(sequence, Answer::Failed(Failure::NoTarget));
                 }
             }
+        }
+    }
+
+    /// Leaves a target, and ends its thread if that has no other one.
+    fn leave(&mut self, target: TargetId) -> Answer {
+        let left = self.threads.get(&target).map(|thread| thread.leave(target));
+        if left == Some(Left::Nothing)
+            && let Some(thread) = self.threads.remove(&target)
+        {
+            thread.end();
+        }
+        match left {
+            Some(Left::Nothing | Left::Others) => Answer::Done,
+            Some(Left::NoTarget) | None => Answer::Failed(Failure::NoTarget),
         }
     }
 
@@ -232,42 +238,48 @@ impl Control {
             .ok_or(Failure::Malformed)?;
         let (read, bell) = doorbell::pipe().map_err(fork)?;
         let (orders, inbox) = channel();
-        let bell = Arc::new(bell);
-        let parts = Parts {
-            bell: bell.clone(),
+        let begin = Begin {
             id,
+            sequence,
+            request,
+            ring,
+            bell: Arc::new(bell),
             front: self.front.clone(),
             counters: self.counters.clone(),
-            ring,
-            signals: SignalPolicy::TRANSPARENT,
+            inheritance: self.inheritance,
         };
-        let inheritance = self.inheritance;
+        let bell = begin.bell.clone();
         let thread = std::thread::Builder::new()
             .name(format!("target-{}", id.0))
-            .spawn(move || trace(parts, sequence, &request, inheritance, read, &inbox))
+            .spawn(move || trace(begin, read, inbox))
             .map_err(fork)?;
-        let tracer = Tracer {
+        let thread = TracingThread {
             orders,
             bell,
             thread,
         };
-        if let Some(old) = self.targets.insert(id, tracer) {
-            old.leave();
+        if let Some(old) = self.threads.insert(id, thread) {
+            old.end();
         }
         Ok(())
     }
 }
 
-/// The life of a tracing thread.
-fn trace(
-    mut parts: Parts,
+/// What a tracing thread begins with.
+struct Begin {
+    id: TargetId,
     sequence: u32,
-    request: &Request,
+    request: Request,
+    ring: Ring,
+    bell: Arc<Bell>,
+    front: Arc<Front>,
+    counters: Arc<Counters>,
     inheritance: Inheritance,
-    read: OwnedFd,
-    inbox: &Receiver<Order>,
-) {
-    let front = parts.front.clone();
+}
+
+/// The life of a tracing thread.
+fn trace(begin: Begin, read: OwnedFd, inbox: Receiver<Order>) {
+    let (front, sequence) = (begin.front, begin.sequence);
     let doorbell = match Doorbell::start(read) {
         Ok(doorbell) => doorbell,
         Err(error) => {
@@ -275,14 +287,18 @@ fn trace(
             return front.reply(sequence, Answer::Failed(failure));
         }
     };
-    let begun = match request {
+    let common = Common::new(front.clone(), begin.counters, begin.ring, begin.bell);
+    let parts = |signals| Parts {
+        id: begin.id,
+        signals,
+        common,
+    };
+    let begun = match begin.request {
         Request::Attach { pid, signals, .. } => {
-            parts.signals = *signals;
-            launch::attach(parts, *pid).map(|target| (target, None))
+            launch::attach(parts(signals), pid).map(|target| (target, None))
         }
         Request::Launch { launch, .. } => {
-            parts.signals = launch.signals;
-            launch::launch(parts, launch, inheritance)
+            launch::launch(parts(launch.signals), &launch, begin.inheritance)
                 .map(|(target, stopped)| (target, Some(stopped)))
         }
         _ => Err(Failure::Malformed),
@@ -294,7 +310,7 @@ fn trace(
             if let Some(stopped) = stopped {
                 target.exec(stopped);
             }
-            Target::run(target, &doorbell, inbox);
+            Tracer::new(front, doorbell, inbox, target).run();
         }
         Err(failure) => front.reply(sequence, Answer::Failed(failure)),
     }

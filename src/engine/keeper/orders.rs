@@ -5,7 +5,7 @@ use std::fs::File;
 use super::crash::Point;
 use super::stop::Stopped;
 use super::sys;
-use super::target::{Order, Target, failure};
+use super::target::{Target, failure};
 use super::thread::{State, Thread};
 use crate::arch::Displaced;
 use crate::engine::protocol::{Answer, Call, Failure, Request, SiteId, SiteSpec, Tid};
@@ -24,11 +24,8 @@ impl Target {
         (answer, self.memory.file())
     }
 
-    pub(super) fn serve(&mut self, order: Order) {
-        let (number, request) = match order {
-            Order::Leave => return self.leave(),
-            Order::Request(number, request) => (number, request),
-        };
+    /// Does what the front asks under this number.
+    pub(super) fn serve(&mut self, number: u32, request: Request) {
         self.patience.absent = false;
         let answer = match request {
             Request::Arm { space, .. } if space != self.space => Answer::Failed(Failure::Replaced),
@@ -62,6 +59,10 @@ impl Target {
                 self.with_held(tid, |stop| sys::xstate(stop.tid()).map(Answer::Bytes))
             }
             Request::Write { address, bytes, .. } => done(self.write(address, bytes)),
+            Request::Signals { signals, .. } => {
+                self.set_signals(signals);
+                Answer::Done
+            }
             Request::Kill { .. } => done(
                 sys::kill(self.pid, libc::SIGKILL).map_err(|error| failure(Call::Other, &error)),
             ),

@@ -1,16 +1,13 @@
-//! One target and the thread that traces it.
-//!
-//! All ptrace calls for a target are made by one thread of the keeper, so that its exit releases
-//! exactly that target.
+//! One process that is traced.
 
-use std::collections::{HashMap, VecDeque};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::mpsc::Receiver;
 
 use super::Front;
 use super::crash::{CrashPoint, Point};
-use super::doorbell::{Bell, Doorbell};
+use super::doorbell::Bell;
 use super::entries::Entries;
 use super::follow::Follow;
 use super::hit::HitSpace;
@@ -20,27 +17,15 @@ use super::signals::TrapAction;
 use super::site::Sites;
 use super::slots::SlotPages;
 use super::stop::{Stop, Stopped};
-use super::sys::{self, Status};
+use super::sys;
 use super::thread::{Held, State, Thread};
 use super::timer::Timer;
 use crate::arch::{Position, Register, Registers};
 use crate::engine::protocol::{
-    AddressSpaceId, Answer, Call, Event, Failure, Reason, Request, SignalPolicy, TargetId, Tid,
+    AddressSpaceId, Answer, Call, Event, Failure, Reason, SignalPolicy, TargetId, Tid,
 };
 use crate::record::ring::Ring;
 use crate::record::shared::Counters;
-
-/// After so many stops every thread is asked once.
-const FAIR: u32 = 64;
-
-/// What the control thread hands to a tracing thread.
-#[allow(clippy::large_enum_variant)] // All but the last are requests.
-pub enum Order {
-    /// A request of the front, to be answered under this number.
-    Request(u32, Request),
-    /// The front is gone: leave.
-    Leave,
-}
 
 /// One target.
 pub struct Target {
@@ -50,7 +35,7 @@ pub struct Target {
     pub(super) space: AddressSpaceId,
     pub(super) front: Arc<Front>,
     pub(super) counters: Arc<Counters>,
-    pub(super) ring: Ring,
+    pub(super) ring: Rc<Ring>,
     pub(super) memory: Memory,
     pub(super) sites: Sites,
     pub(super) slots: SlotPages,
@@ -63,10 +48,10 @@ pub struct Target {
     pub(super) trap_action: Option<TrapAction>,
     pub(super) work: HitSpace,
     /// For threads that are held for a time.
-    pub(super) timer: Timer,
+    pub(super) timer: Rc<Timer>,
     /// Calls that are under way, for `$_entry`.
     pub(super) entries: Entries,
-    pub(super) follow: Follow,
+    pub(super) follow: Rc<RefCell<Follow>>,
     pub(super) crash: CrashPoint,
     pub(super) patience: Patience,
     /// How many stops the front was told of.
@@ -76,36 +61,57 @@ pub struct Target {
     /// Execs that pass before the program itself runs.
     pub(super) skip_execs: u32,
     ended: bool,
-    /// We left it, so that this thread must end.
-    left: bool,
 }
 
 /// What a new target is made of.
 pub struct Parts {
     /// The front's number for it.
     pub id: TargetId,
+    /// What signals do.
+    pub signals: SignalPolicy,
+    /// See there.
+    pub common: Common,
+}
+
+/// What the processes of one tracing thread have in common.
+#[derive(Clone)]
+pub struct Common {
     /// Where answers and events go.
     pub front: Arc<Front>,
     /// Shared with the front.
     pub counters: Arc<Counters>,
     /// Where records go.
-    pub ring: Ring,
-    /// Wakes the tracing thread.
-    pub bell: Arc<Bell>,
-    /// What signals do.
-    pub signals: SignalPolicy,
+    pub ring: Rc<Ring>,
+    timer: Rc<Timer>,
+    follow: Rc<RefCell<Follow>>,
+    crash: CrashPoint,
+}
+
+impl Common {
+    /// `bell` wakes the thread.
+    pub fn new(front: Arc<Front>, counters: Arc<Counters>, ring: Ring, bell: Arc<Bell>) -> Common {
+        Common {
+            front,
+            counters,
+            ring: Rc::new(ring),
+            timer: Rc::new(Timer::new(bell)),
+            follow: Rc::default(),
+            crash: CrashPoint::from_environment(),
+        }
+    }
 }
 
 impl Target {
     /// A target whose threads are seized already.
     pub fn new(parts: Parts, pid: i32, memory: Memory, threads: Vec<Thread>) -> Target {
+        let common = parts.common;
         Target {
             id: parts.id,
             pid,
             space: AddressSpaceId(0),
-            front: parts.front,
-            counters: parts.counters,
-            ring: parts.ring,
+            front: common.front,
+            counters: common.counters,
+            ring: common.ring,
             memory,
             sites: Sites::default(),
             slots: SlotPages::default(),
@@ -117,78 +123,26 @@ impl Target {
             signals: parts.signals,
             trap_action: None,
             work: HitSpace::default(),
-            timer: Timer::new(parts.bell),
+            timer: common.timer,
             entries: Entries::default(),
-            follow: Follow::default(),
-            crash: CrashPoint::from_environment(),
+            follow: common.follow,
+            crash: common.crash,
             patience: Patience::default(),
             stops: 0,
             interrupting: None,
             skip_execs: 0,
             ended: false,
-            left: false,
         }
     }
 
-    /// Traces until the target ended or was left. The end of the calling thread then releases
-    /// threads that are blocked in system calls.
-    pub fn run(mut self, doorbell: &Doorbell, orders: &Receiver<Order>) {
-        let traced = catch_unwind(AssertUnwindSafe(|| self.trace(doorbell, orders)));
-        if traced.is_err() {
-            // A mistake of ours must not cost the target its life.
-            self.leave();
-        }
-        if self.left {
-            return;
-        }
-        // What was asked meanwhile still gets its answer, until the control thread forgets us.
-        while let Ok(Order::Request(number, _)) = orders.recv() {
-            self.front.reply(number, Answer::Failed(Failure::NoTarget));
-        }
+    /// True for a thread of it, and for one that is about to be.
+    pub(super) fn knows(&self, tid: i32) -> bool {
+        self.threads.contains_key(&tid) || self.births.contains_key(&tid)
     }
 
-    fn trace(&mut self, doorbell: &Doorbell, orders: &Receiver<Order>) {
-        let mut waiting = VecDeque::new();
-        let mut single = 0;
-        while !self.ended {
-            // `wait4` always gives the first child that has something to say, so a few busy
-            // threads would keep it from the others: now and then everyone is asked.
-            if waiting.is_empty() && single >= FAIR && self.threads.len() > 1 {
-                single = 0;
-                while let Ok(Some(stop)) = sys::wait_any(false) {
-                    waiting.push_back(stop);
-                }
-            }
-            let next = match waiting.pop_front() {
-                Some(next) => Ok(Some(next)),
-                None => sys::wait_any(true),
-            };
-            single += 1;
-            match next {
-                Ok(Some((pid, _))) if pid == doorbell.pid() => {
-                    doorbell.answer();
-                    self.serve_all(orders, &mut waiting);
-                    self.end_delays();
-                    self.end_patience();
-                }
-                Ok(Some((tid, status))) => self.happened(tid, Stop::new(tid, status)),
-                Ok(None) => {}
-                Err(_) => break,
-            }
-        }
-    }
-
-    /// Does what the control thread has ordered. `waiting` are stops that were seen but not dealt
-    /// with yet: orders that look at threads must not find them running.
-    fn serve_all(&mut self, orders: &Receiver<Order>, waiting: &mut VecDeque<(i32, Status)>) {
-        for (tid, status) in waiting.drain(..) {
-            self.happened(tid, Stop::new(tid, status));
-        }
-        while !self.ended
-            && let Ok(order) = orders.try_recv()
-        {
-            self.serve(order);
-        }
+    /// True behind the end of the process; another one may have its memory still.
+    pub(super) fn has_ended(&self) -> bool {
+        self.ended
     }
 
     /// Something happened to a thread.
@@ -273,6 +227,7 @@ impl Target {
                 stop,
                 number,
                 signal,
+                arrived: 0,
                 pass,
                 group,
             });
@@ -291,19 +246,22 @@ impl Target {
         // An int3 has ended that the program ignores SIGTRAP: we ignore it for the program.
         let ignores = self.trap_action.is_some_and(|action| action.ignores());
         let ignored = signal == libc::SIGTRAP && info.si_code <= 0 && ignores;
-        let passed = if self.signals.pass & bit == 0 || ignored {
-            0
-        } else {
-            signal
-        };
+        let passed = if ignored { 0 } else { self.passed(signal) };
         if self.signals.stop & bit == 0 {
+            if self.signals.tell & bit != 0 {
+                self.tell_signal(stopped.tid(), signal);
+            }
             return self.go(stopped, passed);
         }
         let reason = Reason::Signal {
             number: signal,
             code: info.si_code,
         };
+        let tid = stopped.tid();
         self.tell_stopped(stopped, passed, None, reason);
+        if !ignored {
+            self.holds_signal(tid, signal);
+        }
     }
 
     /// Holds a thread and tells the front why.
@@ -429,12 +387,6 @@ impl Target {
             );
         }
         self.interrupt_finished();
-    }
-
-    /// Nothing is traced any more.
-    pub(super) fn end(&mut self) {
-        self.ended = true;
-        self.left = true;
     }
 }
 

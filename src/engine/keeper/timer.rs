@@ -1,5 +1,6 @@
 //! Threads that are held for a time: a helper thread that rings when one is over.
 
+use std::cell::RefCell;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
@@ -12,27 +13,28 @@ use super::doorbell::Bell;
 #[derive(Debug)]
 pub struct Timer {
     bell: Arc<Bell>,
-    times: Option<Sender<Instant>>,
+    times: RefCell<Option<Sender<Instant>>>,
 }
 
 impl Timer {
     /// With nothing to ring for.
     pub fn new(bell: Arc<Bell>) -> Timer {
-        Timer { bell, times: None }
+        let times = RefCell::default();
+        Timer { bell, times }
     }
 
     /// Rings at that time; false if that cannot be.
-    pub fn ring_at(&mut self, time: Instant) -> bool {
-        if self.times.is_none() {
+    pub fn ring_at(&self, time: Instant) -> bool {
+        let mut times = self.times.borrow_mut();
+        if times.is_none() {
             let (sender, receiver) = channel();
             let bell = self.bell.clone();
             let started = std::thread::Builder::new()
                 .name("timer".into())
                 .spawn(move || ring(&receiver, &bell));
-            self.times = started.is_ok().then_some(sender);
+            *times = started.is_ok().then_some(sender);
         }
-        let times = self.times.as_ref();
-        times.is_some_and(|times| times.send(time).is_ok())
+        times.as_ref().is_some_and(|times| times.send(time).is_ok())
     }
 }
 

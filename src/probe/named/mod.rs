@@ -8,7 +8,6 @@
 //! expressions of the place where they are used ([`Reading`]); nothing of them is left when a body
 //! is compiled.
 
-mod check;
 mod parse;
 mod reading;
 #[cfg(test)]

@@ -20,13 +20,14 @@
 
 use std::sync::Arc;
 
-use super::check::Check;
 use super::{Named, Piece, Pieces, Place, Reading, Version, shown};
-use crate::lang;
 use crate::lang::script::{Position, ScriptError};
+use crate::lang::{self, AnyName, Scope};
 
 /// More probes in a file, versions of a probe, places of a version or pieces of a place are refused.
 const MOST: usize = 200;
+/// Each place has the values of its probe too; more in all places together are refused.
+const MOST_PIECES: usize = 5000;
 /// Longer lines are refused.
 const MOST_LINE: usize = 8 << 10;
 
@@ -53,6 +54,7 @@ pub(super) fn parse(file: &str, text: &str) -> Result<Vec<Named>, ScriptError> {
         },
         done: Vec::new(),
         probe: None,
+        pieces: 0,
     };
     for (number, line) in text.lines().enumerate() {
         reader.at.line = u32::try_from(number + 1).unwrap_or(u32::MAX);
@@ -92,6 +94,8 @@ struct Reader {
     at: Position,
     done: Vec<Named>,
     probe: Option<OpenProbe>,
+    /// Of all places that are done.
+    pieces: usize,
 }
 
 fn error(at: &Position, message: impl Into<String>) -> ScriptError {
@@ -254,7 +258,13 @@ impl Reader {
             }
             let mut places = Vec::new();
             for place in &version.places {
-                places.push(finish(&probe, version, place)?);
+                let place = finish(&probe, version, place)?;
+                self.pieces += place.pieces.list.len();
+                if self.pieces > MOST_PIECES {
+                    let text = format!("the places of a file have more than {MOST_PIECES} values.");
+                    return Err(error(&probe.at, text));
+                }
+                places.push(place);
             }
             versions.push(Version {
                 title: version.title.clone(),
@@ -306,9 +316,9 @@ fn finish(
         when: place.when.as_ref().map(|when| when.text.clone()),
         list,
     });
-    let check = Check {
-        reading: Reading::new(pieces.clone(), false),
-    };
+    let reading = Reading::new(pieces.clone(), false);
+    let of_place = |name: &str, scope: &dyn Scope| reading.piece(name, scope);
+    let check = AnyName::with_pieces(&of_place);
     shown(&pieces, &check).map_err(|why| located(&why.to_string(), &place.at))?;
     if let Some(when) = &place.when {
         lang::parse(&when.text, &check).map_err(|why| error(&when.at, why.to_string()))?;

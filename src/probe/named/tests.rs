@@ -163,6 +163,60 @@ fn what_is_wrong_is_told_with_its_line_and_the_cure() {
 }
 
 #[test]
+fn words_of_the_language_are_no_symbols() {
+    let text = "\
+probe a:b
+version v
+at f
+    when     (uint32_t)$rdi == 1 && true
+    address  (char *)$rsi
+    length   *(uint64_t*)$rsi
+    value    wide  sizeof(uint16_t)
+";
+    assert_eq!(only(text).map(|_| ()), Ok(()));
+}
+
+/// What is used twice by what is used twice doubles; used once, it is read inside all that use it.
+#[test]
+fn values_that_use_each_other_are_bounded() {
+    let head = "probe a:b\nversion v\nat f\nvalue v0 $rdi\n";
+    let chain = |most: usize, text: &dyn Fn(usize) -> String| -> Result<(), String> {
+        let lines = (1..=most).map(|n| format!("value v{n} {}\n", text(n - 1)));
+        only(&format!("{head}{}", lines.collect::<String>())).map(drop)
+    };
+    let twice = |n| format!("$_v{n} + $_v{n}");
+    let once = |n| format!("$_v{n}");
+    assert_eq!(chain(7, &twice), Ok(()));
+    assert_eq!(chain(7, &once), Ok(()));
+    let wide = |n: usize| match n % 2 {
+        0 => format!("{}1", format!("$_v{n} + ").repeat(40)),
+        _ => twice(n),
+    };
+    let complex = "The expression is too complex.";
+    let deep = "The values of this place use each other too deeply.";
+    for (result, why) in [
+        (chain(199, &once), deep),
+        (chain(199, &twice), deep),
+        (chain(7, &wide), complex),
+    ] {
+        let error = result.unwrap_err();
+        assert!(
+            error.starts_with("x.probes:") && error.ends_with(why),
+            "{error}"
+        );
+    }
+    let spaced = |n| format!("$_v{n} +{}$_v{n}", " ".repeat(7000));
+    assert!(chain(3, &spaced).is_ok());
+    assert!(chain(7, &spaced).unwrap_err().ends_with(deep));
+    let values: String = (0..100).map(|n| format!("value v{n} 1\n")).collect();
+    let many = format!("probe a:b\n{values}version v\n{}", "at f\n".repeat(60));
+    assert_eq!(
+        only(&many).map(drop),
+        Err("x.probes:1: the places of a file have more than 5000 values.".into())
+    );
+}
+
+#[test]
 fn a_user_s_probe_takes_the_place_of_a_built_in_one() {
     let mut registry = Registry::builtin();
     let before = registry.iter().count();
