@@ -61,10 +61,10 @@ short! {
     forks
 }
 
-/// The front is killed wherever the keeper comes by, [`points::ROUNDS`] times at each point.
+/// The front is killed wherever the keeper comes by.
 #[test]
 fn the_front_dies_at_every_point() {
-    test(|| points::at_every_point(points::ROUNDS, &mut Tally::default()));
+    test(|| points::at_every_point(points::SHORT, &mut Tally::default()));
 }
 
 /// The long form: only where it is asked for.
@@ -92,7 +92,7 @@ fn for_minutes() {
         }
         if first || Instant::now() < end {
             survive("the_front_dies_at_every_point", &mut killed, |tally| {
-                points::at_every_point(points::ROUNDS, tally)
+                points::at_every_point(points::LONG, tally)
             });
         }
         first = false;

@@ -6,8 +6,10 @@ use super::case::Tally;
 use super::support::process::{self, Seen};
 use super::support::{App, Missing, testapp, tracer};
 
-/// How often at each point.
-pub const ROUNDS: u32 = 20;
+/// How often at each point in `cargo test`.
+pub const SHORT: u32 = 4;
+/// How often at each point in the long form.
+pub const LONG: u32 = 20;
 
 /// How a session comes to a point.
 #[derive(Clone, Copy, PartialEq, Eq)]
