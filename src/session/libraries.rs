@@ -326,7 +326,7 @@ impl Session {
                 self.tell_unloaded(index, name);
             }
         }
-        self.relocate();
+        self.relocate_in(index);
         Ok(())
     }
 

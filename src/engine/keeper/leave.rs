@@ -9,6 +9,8 @@
 
 use std::fs;
 
+use super::children::Unborn;
+use super::crash::Point;
 use super::memory::Memory;
 use super::signals::{SignalState, TRAP_BIT, restarts_unseen};
 use super::slots::process_of;
@@ -23,46 +25,37 @@ impl Target {
     /// Puts everything back. Nothing is traced afterwards, except for blocked threads, which the
     /// exit of the calling thread releases.
     pub(super) fn leave(&mut self, stops: &mut Stops<'_>) {
+        self.crash.pass(Point::Leaving);
         for address in self.sites.armed_addresses() {
             // Text that is gone has nothing to be put back.
             let _ = self.sites.take_out(&self.memory, address);
         }
         self.watch_nothing();
-        self.let_traps_come(stops);
+        self.crash.pass(Point::Disarmed);
         for tid in self.threads.keys().copied().collect::<Vec<_>>() {
             // The debug registers of one that is blocked must be cleared as well.
             if self.moves(tid) && (runs(tid) || self.is_watching(tid)) {
                 self.gather(tid, stops);
+                self.crash.pass(Point::Gathered);
             }
         }
         // What came meanwhile: traps of threads that were blocked a moment ago, new threads.
         while let Ok(Some((tid, status))) = stops.next(self) {
             self.settle(tid, Stop::new(tid, status));
         }
-        for child in std::mem::take(&mut self.births).into_keys() {
-            self.settle_birth(child);
+        for (child, unborn) in std::mem::take(&mut self.births) {
+            if let Some(waits) = unborn.waits {
+                self.hold(waits, 0, None, false);
+            }
+            self.settle_birth(child, stops);
         }
+        while let Some(child) = stops.child_of(self.pid) {
+            self.settle(child.tid(), Stop::Interrupted(child));
+        }
+        self.crash.pass(Point::Settled);
         self.ignore_trap_again(stops);
         self.release_held();
-    }
-
-    /// A thread that was stopped right behind an int3, or behind what it has touched, has the trap for
-    /// that still to come, which nobody else could take.
-    fn let_traps_come(&mut self, stops: &mut Stops<'_>) {
-        for tid in self.threads.keys().copied().collect::<Vec<_>>() {
-            let state = self.threads.get(&tid).map(|thread| &thread.state);
-            let queued = match state {
-                Some(State::Held(held)) => self.trap_is_queued(&held.stop),
-                _ => false,
-            };
-            if queued
-                && let Some(thread) = self.threads.get_mut(&tid)
-                && let State::Held(held) = std::mem::replace(&mut thread.state, State::Running)
-            {
-                let _ = held.stop.resume(0);
-                self.gather(tid, stops);
-            }
-        }
+        self.crash.pass(Point::Left);
     }
 
     /// Leaves threads that are blocked in a call which nobody sees interrupted.
@@ -111,7 +104,10 @@ impl Target {
 
     /// Waits for the first stop of a child that its parent has told of: it may have a copy of the
     /// memory that was made when our int3s were in.
-    fn settle_birth(&mut self, child: i32) {
+    fn settle_birth(&mut self, child: i32, stops: &mut Stops<'_>) {
+        if let Some(stopped) = stops.met(child) {
+            return self.settle(child, Stop::Interrupted(stopped));
+        }
         loop {
             match sys::wait(child, false) {
                 Ok(Some((tid, status))) => return self.settle(tid, Stop::new(tid, status)),
@@ -125,11 +121,12 @@ impl Target {
 
     /// Deals with a stop of a thread that we leave: afterwards it stands where the program was.
     fn settle(&mut self, tid: i32, stop: Stop) {
-        if let Stop::Cloned(stopped) = &stop
+        if let Stop::Cloned(stopped, birth) = &stop
             && let Ok(child) = sys::event_message(stopped.tid())
             && !self.threads.contains_key(&child)
+            && sys::exists(child)
         {
-            self.births.insert(child, false);
+            self.births.insert(child, Unborn::of(tid, *birth));
         }
         let (stopped, signal) = match stop {
             Stop::Exited(_) | Stop::Killed(_) => {
@@ -213,14 +210,19 @@ impl Target {
             .map(|thread| thread.tid)
             .collect();
         for tid in held {
-            self.load_watches(tid);
-            let thread = self.threads.remove(&tid);
-            if let Some(State::Held(held)) = thread.map(|thread| thread.state) {
-                if let Ok(registers) = held.stop.registers() {
-                    self.leave_slot(&held.stop, registers);
+            let thread = self.threads.get_mut(&tid);
+            let state = thread.map(|thread| std::mem::replace(&mut thread.state, State::Running));
+            if let Some(State::Held(held)) = state
+                && let Some((stopped, signal)) = self.take_queued_trap(held.stop, held.signal)
+            {
+                self.load_watches(tid);
+                if let Ok(registers) = stopped.registers() {
+                    self.leave_slot(&stopped, registers);
                 }
-                let _ = held.stop.detach(held.signal);
+                let _ = stopped.detach(signal);
+                self.crash.pass(Point::Released);
             }
+            self.threads.remove(&tid);
         }
     }
 
@@ -273,13 +275,34 @@ impl Target {
         stopped.set_registers(&registers).is_ok()
     }
 
-    /// True if an int3's SIGTRAP waits behind the stop that we see.
+    /// A thread that was made to stand when it had just run into an int3 has the trap still to come.
+    /// `None`: it is gone.
+    fn take_queued_trap(&mut self, stopped: Stopped, signal: i32) -> Option<(Stopped, i32)> {
+        let mut standing = (stopped, signal);
+        while self.trap_is_queued(&standing.0) {
+            standing = match standing.0.run().ok()? {
+                Stop::Signal(stopped, libc::SIGTRAP)
+                    if self.drop_watch_trap(&stopped) || self.take_back(&stopped) =>
+                {
+                    (stopped, 0)
+                }
+                other => other.standing()?,
+            };
+        }
+        Some(standing)
+    }
+
+    /// True if an int3's SIGTRAP waits behind the stop that we see, or that of the debug registers,
+    /// which may watch something else by now.
     fn trap_is_queued(&self, stopped: &Stopped) -> bool {
         let behind_site = stopped
             .registers()
             .is_ok_and(|registers| self.sites.get(registers.pc().wrapping_sub(1)).is_some());
-        let expected = behind_site || self.has_triggered(stopped.tid());
-        expected && SignalState::of(stopped.tid()).pending & TRAP_BIT != 0
+        let queued = || {
+            let state = SignalState::of(stopped.tid());
+            state.pending & !state.blocked & TRAP_BIT != 0
+        };
+        (behind_site || self.may_trigger()) && queued()
     }
 }
 

@@ -58,6 +58,10 @@ impl Target {
             Request::VectorRegisters { tid, .. } => {
                 self.with_held(tid, |stop| sys::xstate(stop.tid()).map(Answer::Bytes))
             }
+            Request::Children { children, .. } => {
+                self.children = children;
+                Answer::Done
+            }
             Request::Write { address, bytes, .. } => done(self.write(address, bytes)),
             Request::Watch { watches, .. } => match self.set_watches(number, watches) {
                 Some(answer) => answer,
@@ -90,6 +94,7 @@ impl Target {
         let mut refused = Vec::new();
         for site in sites {
             let id = site.id;
+            self.crash.pass(Point::Arming);
             if let Err(failure) = self.arm_one(site, shadowed) {
                 refused.push((id, failure));
             }

@@ -217,8 +217,13 @@ impl Target {
         self.watches.ever && sys::signal_info(stopped.tid()).is_ok_and(watch)
     }
 
-    /// True if a trap of the debug registers may wait behind the stop that a thread is in.
-    pub(super) fn has_triggered(&self, tid: i32) -> bool {
+    /// Traps of the debug registers may be on their way.
+    pub(super) fn may_trigger(&self) -> bool {
+        self.watches.ever
+    }
+
+    /// True if the debug registers say that a thread has touched what they watch.
+    fn has_triggered(&self, tid: i32) -> bool {
         self.is_watching(tid)
             && sys::debug_register(tid, DEBUG_STATUS).is_ok_and(|status| debug_hits(status) != 0)
     }
