@@ -28,7 +28,7 @@ use std::path::Path;
 
 use support::{App, Missing, TempDir, Tracer, root, test, testapp};
 
-const AREAS: [&str; 17] = [
+const AREAS: [&str; 18] = [
     "commands",
     "bp-cmds",
     "condbreak",
@@ -46,6 +46,7 @@ const AREAS: [&str; 17] = [
     "batch-exit-status",
     "gnu-ifunc",
     "handle",
+    "signal",
 ];
 
 #[derive(Debug, Clone, Default)]
@@ -278,6 +279,7 @@ areas! {
     batch_exit_status: "batch-exit-status",
     ifunc: "gnu-ifunc",
     handle: "handle",
+    signal: "signal",
 }
 
 /// Every area is looked at, and nearly everything in it is equal.

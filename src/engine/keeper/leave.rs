@@ -10,6 +10,7 @@
 use std::fs;
 
 use super::memory::Memory;
+use super::policy::deliverable;
 use super::signals::{SignalState, TRAP_BIT, restarts_unseen};
 use super::slots::process_of;
 use super::stop::{Stop, Stopped};
@@ -192,7 +193,11 @@ impl Target {
                 if let Ok(registers) = held.stop.registers() {
                     self.leave_slot(&held.stop, registers);
                 }
-                let _ = held.stop.detach(held.signal);
+                let signal = deliverable(&held.stop, held.signal);
+                if signal != held.signal {
+                    self.send(tid, held.signal);
+                }
+                let _ = held.stop.detach(signal);
             }
         }
     }

@@ -242,6 +242,9 @@ impl Target {
         let Some(stopped) = self.out_of_slot(stopped, &info) else {
             return;
         };
+        if self.was_sent(stopped.tid(), &info) {
+            return self.go(stopped, signal);
+        }
         let bit = 1_u64 << (signal - 1).clamp(0, 63);
         // An int3 has ended that the program ignores SIGTRAP: we ignore it for the program.
         let ignores = self.trap_action.is_some_and(|action| action.ignores());
