@@ -58,16 +58,12 @@ impl Target {
     }
 
     /// Sends a signal to a thread, whose stop for it then is nobody's business.
-    pub(super) fn send(&mut self, tid: i32, signal: i32) {
-        let pid = match self.threads.get_mut(&tid) {
-            Some(thread) => {
-                thread.sent = signal;
-                thread.pid
-            }
-            None => self.pid,
-        };
-        // ESRCH: it was killed; the next wait tells.
-        let _ = sys::thread_kill(pid, tid, signal);
+    fn send(&mut self, tid: i32, signal: i32) {
+        if let Some(thread) = self.threads.get_mut(&tid) {
+            thread.sent = signal;
+            // ESRCH: it was killed; the next wait tells.
+            let _ = sys::thread_kill(thread.pid, tid, signal);
+        }
     }
 
     /// True (once) for the stop of a thread that [`Target::send`] has made.
