@@ -1,11 +1,13 @@
 // Two threads; the second one sends itself a signal. Which thread got which signal is the exit status:
 // SIGUSR1 1 and SIGUSR2 2 for the first thread, 4 and 8 for the second. System calls are made without the C
-// library, so that a tracer shows the program's own functions where the threads stand.
+// library, so that a tracer shows the program's own functions where the threads stand: the first one waits
+// for the second one before that begins.
 
 #define _GNU_SOURCE
 #include <linux/futex.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -32,9 +34,26 @@ KEPT long call(long number, long a, long b, long c)
     return result;
 }
 
+// Whether the first thread sits in the call in which it waits.
+static int first_waits(void)
+{
+    char path[64];
+    long number = -1, word = 0;
+    snprintf(path, sizeof path, "/proc/self/task/%d/syscall", process);
+    FILE *file = fopen(path, "r");
+    if (file) {
+        if (fscanf(file, "%ld %lx", &number, &word) != 2)
+            number = -1;
+        fclose(file);
+    }
+    return number == SYS_futex && word == (long)&over;
+}
+
 KEPT void *second(void *unused)
 {
     me = 4;
+    while (!first_waits())
+        ;
     call(SYS_tgkill, process, call(SYS_gettid, 0, 0, 0), SIGUSR1);
     over = 1;
     call(SYS_futex, (long)&over, FUTEX_WAKE, 1);
