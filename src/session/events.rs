@@ -11,7 +11,7 @@ use super::view::Names;
 use super::{Announced, Session, engine_error, process, signals};
 use crate::arch::Registers;
 use crate::engine::client::Happening;
-use crate::engine::protocol::{Event, Reason, TargetId, Tid};
+use crate::engine::protocol::{Event, Failure, Reason, TargetId, Tid};
 use crate::error::Error;
 use crate::lang;
 use crate::lang::script::Node;
@@ -203,7 +203,7 @@ impl Session {
         Ok(None)
     }
 
-    fn index_of(&self, id: TargetId) -> Option<usize> {
+    pub(super) fn index_of(&self, id: TargetId) -> Option<usize> {
         self.targets.iter().position(|t| t.id == id)
     }
 
@@ -267,11 +267,15 @@ impl Session {
                 }
                 Ok(None)
             }
-            Event::Forked { child, .. } => {
-                self.tell(&format!(
-                    "[Detaching after fork from child process {child}]\n"
-                ));
+            Event::Forked { .. } => {
+                self.followed(event)?;
                 Ok(None)
+            }
+            Event::Lost { target, why, .. } => {
+                if let Some(index) = self.index_of(target) {
+                    self.lost(index, why);
+                }
+                Ok(self.targets.is_empty().then_some(Wake::Ended))
             }
             Event::Exited {
                 target,
@@ -347,6 +351,10 @@ impl Session {
                 self.stand(index)?;
                 self.present_signal(index, stop.tid, number);
                 Ok(Some(Wake::Stopped(Vec::new())))
+            }
+            Reason::Forked { .. } => {
+                self.pass_by(index, stop.tid, all_stand)?;
+                Ok(None)
             }
             Reason::Exec { .. } => {
                 self.executed(index)?;
@@ -687,6 +695,19 @@ impl Session {
             .map(|library| format!(" from {library}"))
             .unwrap_or_default();
         format!("{pc:#018x} in {name} (){from}")
+    }
+
+    /// A target executes a program that cannot be traced.
+    fn lost(&mut self, index: usize, why: Failure) {
+        let target = self.take_target(index);
+        if let Some(keeper) = &mut self.keeper {
+            keeper.forget(target.id);
+        }
+        self.forget_addresses(&target);
+        let pid = target.pid;
+        self.output.complain(&format!(
+            "warning: Process {pid} executes a program that cannot be traced, and was left. {why}"
+        ));
     }
 
     fn ended(&mut self, index: usize, code: Option<i32>, signal: Option<i32>) {

@@ -57,6 +57,10 @@ impl Target {
             Request::VectorRegisters { tid, .. } => {
                 self.with_held(tid, |stop| sys::xstate(stop.tid()).map(Answer::Bytes))
             }
+            Request::Children { children, .. } => {
+                self.children = children;
+                Answer::Done
+            }
             Request::Write { address, bytes, .. } => done(self.write(address, bytes)),
             Request::Signals { signals, .. } => {
                 self.set_signals(signals);
