@@ -28,7 +28,7 @@ use std::path::Path;
 
 use support::{App, Missing, TempDir, Tracer, root, test, testapp};
 
-const AREAS: [&str; 19] = [
+const AREAS: [&str; 20] = [
     "commands",
     "bp-cmds",
     "condbreak",
@@ -48,6 +48,7 @@ const AREAS: [&str; 19] = [
     "handle",
     "watch",
     "catch",
+    "signal",
 ];
 
 #[derive(Debug, Clone, Default)]
@@ -282,6 +283,7 @@ areas! {
     handle: "handle",
     watchpoints: "watch",
     catchpoints: "catch",
+    signal: "signal",
 }
 
 /// Every area is looked at, and nearly everything in it is equal.

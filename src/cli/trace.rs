@@ -407,7 +407,7 @@ fn follow(
 ) -> Result<(), Error> {
     let until = options.duration.map(|d| Instant::now() + d);
     interpreter.session.limit = options.count;
-    interpreter.session.resume(None)?;
+    interpreter.session.resume()?;
     banner(interpreter);
     loop {
         search = search.filter(|search| !search.is_over());
@@ -437,7 +437,7 @@ fn follow(
             ) => interpreter.asked(tid, number, &bodies)?,
             (Wake::Stopped(_), _) => {
                 // A `break` without `continue` in a script: this front never stops anything.
-                interpreter.session.resume(None)?;
+                interpreter.session.resume()?;
             }
         }
     }

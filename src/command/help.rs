@@ -69,6 +69,7 @@ const TOPICS: &[(&str, &str, &[&str])] = &[
             "sample",
             "handle",
             "signal",
+            "queue-signal",
         ],
     ),
     (

@@ -333,19 +333,13 @@ impl Keeper {
         Ok(refused)
     }
 
-    /// Lets one stopped thread, or all, go on. `signal` replaces the one it stopped with. A thread
-    /// whose stop was not handed out yet waits for that.
-    pub fn resume(
-        &mut self,
-        target: TargetId,
-        tid: Option<Tid>,
-        signal: Option<i32>,
-    ) -> Result<(), EngineError> {
+    /// Lets one stopped thread, or all, go on. A thread whose stop was not handed out yet waits for
+    /// that.
+    pub fn resume(&mut self, target: TargetId, tid: Option<Tid>) -> Result<(), EngineError> {
         let request = Request::Resume {
             target,
             tid,
             seen: self.seen(target),
-            signal,
         };
         self.ask(request, None).map(drop)
     }
@@ -357,7 +351,6 @@ impl Keeper {
             target,
             tid: Some(tid),
             seen: self.seen(target),
-            signal: None,
         };
         self.send(request, None).map(drop)
     }
@@ -482,6 +475,22 @@ impl Keeper {
     /// Stops threads at these system calls, and at no others.
     pub fn catch_calls(&mut self, target: TargetId, calls: Calls) -> Result<(), EngineError> {
         self.ask(Request::Calls { target, calls }, None).map(drop)
+    }
+
+    /// A stopped thread gets a signal (0: none) when it goes on, instead of the one that it stopped
+    /// with.
+    pub fn queue_signal(
+        &mut self,
+        target: TargetId,
+        tid: Tid,
+        signal: i32,
+    ) -> Result<(), EngineError> {
+        let request = Request::QueueSignal {
+            target,
+            tid,
+            signal,
+        };
+        self.ask(request, None).map(drop)
     }
 
     /// Changes what a target's signals do.

@@ -238,8 +238,13 @@ pub enum Request {
         /// The number of the last stop that the front has looked at. A thread whose stop came
         /// later waits on, since the front will act on what it says.
         seen: u64,
-        /// Delivered instead of the signal that the thread stopped with: `Some(0)` = none.
-        signal: Option<i32>,
+    },
+    /// A stopped thread gets this signal (0: none) when it goes on, instead of the one that it
+    /// stopped with.
+    QueueSignal {
+        target: TargetId,
+        tid: Tid,
+        signal: i32,
     },
     /// Stops every thread. The answer comes when all of them stand. Threads that arrive at a
     /// stopping site meanwhile send their own [`Event::Stopped`] first.
@@ -296,6 +301,7 @@ impl Request {
             | Request::Arm { target, .. }
             | Request::Disarm { target, .. }
             | Request::Resume { target, .. }
+            | Request::QueueSignal { target, .. }
             | Request::Interrupt { target }
             | Request::Registers { target, .. }
             | Request::SetRegisters { target, .. }

@@ -91,7 +91,7 @@ fn missed(threads: u64, children: u64) -> String {
 
 impl Session {
     /// Lets everything go on that stands. Stops that were not presented yet come first.
-    pub fn resume(&mut self, signal: Option<i32>) -> Result<(), Error> {
+    pub fn resume(&mut self) -> Result<(), Error> {
         self.sync()?;
         self.asked_to_stop = None;
         for index in 0..self.targets.len() {
@@ -106,7 +106,7 @@ impl Session {
                 thread.goes();
             }
             let id = target.id;
-            match self.keeper()?.resume(id, None, signal) {
+            match self.keeper()?.resume(id, None) {
                 Err(error) if !is_gone(&error) => return Err(engine_error(&error)),
                 // It has ended meanwhile, which an event tells.
                 Ok(()) | Err(_) => {}
@@ -198,7 +198,7 @@ impl Session {
                 let id = target.id;
                 target.threads.iter_mut().for_each(|t| t.goes());
                 self.keeper()?
-                    .resume(id, None, None)
+                    .resume(id, None)
                     .map_err(|e| engine_error(&e))?;
             }
         }
@@ -684,15 +684,16 @@ impl Session {
         }
     }
 
+    /// The signal is told before the thread that it came to is switched to, as in gdb.
     fn present_signal(&mut self, index: usize, tid: Tid, number: i32) {
         self.announce_threads(index);
         self.targets[index].selected = tid;
-        self.switching(index, tid);
         let Some(registers) = self.registers(tid) else {
             return;
         };
-        let mut text = self.signal_text(index, tid, number);
-        text += &format!("{}\n", self.frame(index, &registers));
+        self.tell(&self.signal_text(index, tid, number));
+        self.switching(index, tid);
+        let text = format!("{}\n", self.frame(index, &registers));
         self.announced = Some(Announced { text, shown: true });
     }
 

@@ -35,6 +35,16 @@ impl Session {
         }
     }
 
+    /// The selected thread gets a signal (0: none) when it goes on, instead of the one that it stopped
+    /// with.
+    pub fn queue_signal(&mut self, signal: i32) -> Result<(), Error> {
+        self.need_stand()?;
+        let target = self.need_target()?;
+        let (id, tid) = (target.id, target.selected);
+        let queued = self.keeper()?.queue_signal(id, tid, signal);
+        queued.map_err(|error| engine_error(&error))
+    }
+
     /// Tells the keeper what signals do now.
     pub(super) fn sync_signals(&mut self) -> Result<(), Error> {
         let policy = self.policy();

@@ -12,6 +12,7 @@ use std::fs;
 use super::children::Unborn;
 use super::crash::Point;
 use super::memory::Memory;
+use super::policy::deliverable;
 use super::signals::{SignalState, TRAP_BIT, restarts_unseen};
 use super::slots::process_of;
 use super::stop::{Stop, Stopped};
@@ -210,16 +211,23 @@ impl Target {
             .map(|thread| thread.tid)
             .collect();
         for tid in held {
-            let thread = self.threads.get_mut(&tid);
-            let state = thread.map(|thread| std::mem::replace(&mut thread.state, State::Running));
-            if let Some(State::Held(held)) = state
+            let Some(thread) = self.threads.get_mut(&tid) else {
+                continue;
+            };
+            let pid = thread.pid;
+            let state = std::mem::replace(&mut thread.state, State::Running);
+            if let State::Held(held) = state
                 && let Some((stopped, signal)) = self.take_queued_trap(held.stop, held.signal)
             {
                 self.load_watches(tid);
                 if let Ok(registers) = stopped.registers() {
                     self.leave_slot(&stopped, registers);
                 }
-                let _ = stopped.detach(signal);
+                let delivered = deliverable(&stopped, signal);
+                if delivered != signal {
+                    let _ = sys::thread_kill(pid, tid, signal);
+                }
+                let _ = stopped.detach(delivered);
                 self.crash.pass(Point::Released);
             }
             self.threads.remove(&tid);

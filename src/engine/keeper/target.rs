@@ -297,6 +297,9 @@ impl Target {
             return;
         };
         let tid = stopped.tid();
+        if self.was_sent(tid, &info) {
+            return self.go(stopped, signal);
+        }
         let bit = 1_u64 << (signal - 1).clamp(0, 63);
         // An int3 has ended that the program ignores SIGTRAP: we ignore it for the program.
         let ignores = self.trap_action.is_some_and(|action| action.ignores());
