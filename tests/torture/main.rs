@@ -54,6 +54,7 @@ short! {
     realtime_signals
     stopped_and_continued
     blocked_calls
+    blocked_calls_begun_anew
     sigtrap_default
     sigtrap_ignored
     sigtrap_handled

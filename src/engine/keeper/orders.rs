@@ -154,7 +154,12 @@ impl Target {
                         self.mark_counted(tid, held.pass, sp);
                         self.listen(held.stop);
                     } else {
-                        self.pass_on(held.stop, signal.unwrap_or(held.signal), held.pass);
+                        let signal = signal.unwrap_or(held.signal);
+                        match held.number {
+                            0 => self.begin_call_again(&held.stop),
+                            _ => self.ignores(&held.stop, signal),
+                        }
+                        self.pass_on(held.stop, signal, held.pass);
                     }
                 }
                 other => thread.state = other,
