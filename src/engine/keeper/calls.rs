@@ -1,66 +1,77 @@
-//! System calls that stop a thread, at their beginning and at their end.
+//! System calls of the program's that we have ended, and that it must not see ended.
+//!
+//! Some calls (`epoll_wait`, `semtimedop`, `recv` with a time-out; signal(7)) are not started again by the
+//! kernel after a stop, but end with EINTR. They are begun anew here, with their whole time-out, where it
+//! was us who made them end: by an interrupt, or because a thread that is traced is told of signals
+//! that it ignores, which do not end a call otherwise.
 
+use std::time::{Duration, Instant};
+
+use super::signals::SignalState;
 use super::stop::Stopped;
-use super::sys::{self, Boundary};
 use super::target::Target;
-use super::thread::State;
-use crate::arch::Register;
-use crate::engine::protocol::{Calls, Reason};
+use crate::arch::{Register, Registers, SYSCALL};
+
+/// Signals that are ignored and come again and again would keep a call with a time-out from ending.
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// A call that is begun anew again and again.
+#[derive(Debug, Clone, Copy)]
+pub struct Anew {
+    /// Its instruction and its stack pointer.
+    call: (u64, u64),
+    since: Instant,
+}
 
 impl Target {
-    /// Stops threads at these, and at no others.
-    pub(super) fn set_calls(&mut self, calls: Calls) {
-        self.calls = calls;
-        for thread in self.threads.values() {
-            // One that runs was let go for something else.
-            if !matches!(thread.state, State::Held(_)) && self.is_blind(thread.tid) {
-                // ESRCH: it has died, and its end is on the way.
-                let _ = sys::interrupt(thread.tid);
-            }
+    /// A thread that was interrupted in a call, or entered one just then, begins it anew. Where a
+    /// signal of the program's is on its way, EINTR is its due.
+    pub(super) fn begin_call_again(&self, stopped: &Stopped) {
+        if let Some(registers) = self.ended_call(stopped)
+            && !SignalState::of(stopped.tid()).is_due()
+        {
+            let _ = stopped.set_registers(&registers);
         }
     }
 
-    /// Whether a thread must be let go so that it stops at system calls.
-    pub(super) fn stops_at_calls(&self, tid: i32) -> bool {
-        // A child that shares the memory for a while is another process.
-        let own = |pid: i32| pid == self.pid;
-        !self.calls.is_none() && self.threads.get(&tid).is_some_and(|thread| own(thread.pid))
-    }
-
-    /// True for a thread that was let go without that, and must be again.
-    pub(super) fn is_blind(&self, tid: i32) -> bool {
-        let thread = self.threads.get(&tid);
-        self.stops_at_calls(tid) && thread.is_some_and(|thread| !thread.sees_calls)
-    }
-
-    /// A thread is at the beginning or the end of a system call; it is given back if nobody is to be
-    /// told.
-    pub(super) fn call_stops(&mut self, stopped: Stopped) -> Option<Stopped> {
+    /// A thread goes on with a signal that the program does not take notice of (0: one that it is
+    /// not given).
+    pub(super) fn ignores(&mut self, stopped: &Stopped, signal: i32) {
         let tid = stopped.tid();
-        let Ok(boundary) = sys::syscall_boundary(tid) else {
-            return Some(stopped);
+        let Some(registers) = self.ended_call(stopped) else {
+            return;
         };
-        let thread = self.threads.get_mut(&tid)?;
-        let (number, begins) = match boundary {
-            Boundary::Entry(number) => {
-                thread.in_call = Some(number);
-                (number, true)
-            }
-            // Some calls (`rt_sigreturn`) have forgotten their number by then.
-            Boundary::Exit => match thread.in_call.take() {
-                Some(number) => (number, false),
-                None => {
-                    let registers = stopped.registers().ok();
-                    let number = registers.map(|registers| registers.get(Register::OrigRax));
-                    (number.unwrap_or(u64::MAX), false)
-                }
-            },
-            Boundary::Other => return Some(stopped),
-        };
-        if !self.stops_at_calls(tid) || !self.calls.has(number) {
-            return Some(stopped);
+        let state = SignalState::of(tid);
+        let noticed = signal > 0 && state.noticed() >> (signal - 1).min(63) & 1 != 0;
+        if noticed || state.is_due() {
+            return;
         }
-        self.tell_stopped(stopped, 0, None, Reason::Call { number, begins });
-        None
+        let call = (registers.pc(), registers.sp());
+        let anew = self.threads.get_mut(&tid).map(|thread| &mut thread.anew);
+        let Some(anew) = anew else {
+            return;
+        };
+        let before = anew.filter(|before| before.call == call);
+        let since = before.map_or_else(Instant::now, |before| before.since);
+        *anew = (since.elapsed() < AGAIN).then_some(Anew { call, since });
+        if anew.is_some() {
+            let _ = stopped.set_registers(&registers);
+        }
+    }
+
+    /// The registers with which a call that has ended with EINTR begins anew; `None` if there is none.
+    fn ended_call(&self, stopped: &Stopped) -> Option<Registers> {
+        let mut registers = stopped.registers().ok()?;
+        let number = registers.get(Register::OrigRax);
+        let interrupted = registers.get(Register::Rax) as i64 == -i64::from(libc::EINTR);
+        if (number as i64) < 0 || !interrupted {
+            return None;
+        }
+        let instruction = registers.pc().wrapping_sub(SYSCALL.len() as u64);
+        let mut found = [0; SYSCALL.len()];
+        self.memory.read(instruction, &mut found).ok()?;
+        registers.set(Register::Rip, instruction);
+        registers.set(Register::Rax, number);
+        (found == SYSCALL).then_some(registers)
     }
 }

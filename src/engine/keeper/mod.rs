@@ -5,6 +5,7 @@
 //! of it.
 
 mod calls;
+mod catch;
 mod children;
 mod crash;
 mod delay;

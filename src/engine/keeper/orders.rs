@@ -164,15 +164,15 @@ impl Target {
             match std::mem::replace(&mut thread.state, State::Running) {
                 State::Held(held) if held.number <= seen => {
                     any = true;
-                    if held.number == 0 {
-                        // Only because everything was stopped.
-                        self.begin_call_again(&held.stop);
-                    }
                     if held.group {
                         let sp = held.stop.registers().map_or(0, |registers| registers.sp());
                         self.mark_counted(tid, held.pass, sp);
                         self.listen(held.stop);
                     } else {
+                        match held.number {
+                            0 => self.begin_call_again(&held.stop),
+                            _ => self.ignores(&held.stop, held.signal),
+                        }
                         self.go_on_with(held.stop, held.signal, held.pass);
                     }
                 }

@@ -54,22 +54,17 @@ impl SignalState {
 }
 
 impl SignalState {
-    /// True if a signal that does something will be delivered as soon as the thread runs.
+    /// True if a signal that the program notices will be delivered as soon as the thread runs.
     pub fn is_due(&self) -> bool {
-        (self.pending | self.shared) & !self.blocked & !self.harmless() != 0
+        (self.pending | self.shared) & !self.blocked & self.noticed() != 0
     }
 
-    /// True for a signal that does nothing to the program: it is ignored, by name or by default.
-    pub fn lets_by(&self, signal: i32) -> bool {
-        self.harmless() >> (signal - 1).clamp(0, 63) & 1 != 0
-    }
-
-    fn harmless(&self) -> u64 {
-        const BY_DEFAULT: u64 = 1 << (libc::SIGCHLD - 1)
-            | 1 << (libc::SIGCONT - 1)
-            | 1 << (libc::SIGURG - 1)
-            | 1 << (libc::SIGWINCH - 1);
-        self.ignored | BY_DEFAULT & !self.caught
+    /// The signals that are neither ignored nor of those that nobody notices who has no handler for
+    /// them (signal(7), "Ign" and "Cont").
+    pub fn noticed(&self) -> u64 {
+        let unnoticed = [libc::SIGCHLD, libc::SIGURG, libc::SIGWINCH, libc::SIGCONT];
+        let unnoticed = unnoticed.iter().fold(0, |set, it| set | 1_u64 << (it - 1));
+        !self.ignored & (self.caught | !unnoticed)
     }
 
     /// True for a thread that blocks SIGTRAP for itself. A mask with the C library's own signals

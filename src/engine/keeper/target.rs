@@ -310,10 +310,7 @@ impl Target {
             if self.signals.tell & bit != 0 {
                 self.tell_signal(tid, signal);
             }
-            if passed == 0 || SignalState::of(tid).lets_by(signal) {
-                // Nobody sees it but a tracer, whom the kernel interrupts calls for.
-                self.begin_call_again(&stopped);
-            }
+            self.ignores(&stopped, passed);
             return self.go(stopped, passed);
         }
         let reason = match touched {
@@ -358,11 +355,7 @@ impl Target {
 
     /// A thread stands because we asked it to, or because its process was stopped.
     pub(super) fn stands(&mut self, stopped: Stopped, group: bool) {
-        let ours = self.load_watches(stopped.tid()) || self.is_blind(stopped.tid());
-        if ours && self.interrupting.is_none() && !group {
-            // It was interrupted for that alone.
-            self.begin_call_again(&stopped);
-        }
+        self.load_watches(stopped.tid());
         let Ok(registers) = stopped.registers() else {
             return;
         };
@@ -374,6 +367,11 @@ impl Target {
         if group {
             self.mark_counted(stopped.tid(), pass, registers.sp());
             return self.listen(stopped);
+        }
+        // Behind a stop of the process the program expects EINTR.
+        let thread = self.threads.get(&stopped.tid());
+        if thread.is_some_and(|thread| matches!(thread.state, State::Running)) {
+            self.begin_call_again(&stopped);
         }
         self.pass_on(stopped, 0, pass);
     }

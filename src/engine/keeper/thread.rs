@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use super::calls::Anew;
 use super::entries::Values;
 use super::stop::Stopped;
 use crate::arch::DebugRegisters;
@@ -43,6 +44,8 @@ pub struct Thread {
     pub debug: DebugRegisters,
     /// What it has touched of what is watched, where it stands for that.
     pub triggers: Vec<Trigger>,
+    /// The call that was begun anew last for it.
+    pub anew: Option<Anew>,
     /// So many more system calls are looked at for a handler's return.
     calls_left: u32,
 }
@@ -104,6 +107,7 @@ impl Thread {
             in_call: None,
             debug: DebugRegisters::default(),
             triggers: Vec::new(),
+            anew: None,
             calls_left: 0,
         }
     }

@@ -165,15 +165,13 @@ impl Target {
         }
     }
 
-    /// A thread stands: a chance to give it what it is to have. True if it was given something new.
-    pub(super) fn load_watches(&mut self, tid: i32) -> bool {
-        if !self.is_outdated(tid) {
-            return false;
+    /// A thread stands: a chance to give it what it is to have.
+    pub(super) fn load_watches(&mut self, tid: i32) {
+        if self.is_outdated(tid) {
+            // The first thread was given the same.
+            let _ = self.load(tid);
+            self.watches_changed();
         }
-        // The first thread was given the same.
-        let _ = self.load(tid);
-        self.watches_changed();
-        true
     }
 
     /// Answers a change when every thread has what it is to have.
