@@ -15,7 +15,7 @@ use super::hit::HitSpace;
 use super::hosts::Hosts;
 use super::memory::Memory;
 use super::patience::Patience;
-use super::signals::{SignalState, TrapAction};
+use super::signals::TrapAction;
 use super::site::Sites;
 use super::slots::SlotPages;
 use super::stop::{Stop, Stopped};
