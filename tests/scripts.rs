@@ -28,7 +28,7 @@ use std::path::Path;
 
 use support::{App, Missing, TempDir, Tracer, root, test, testapp};
 
-const AREAS: [&str; 16] = [
+const AREAS: [&str; 17] = [
     "commands",
     "bp-cmds",
     "condbreak",
@@ -45,6 +45,7 @@ const AREAS: [&str; 16] = [
     "ui-redirect",
     "batch-exit-status",
     "gnu-ifunc",
+    "handle",
 ];
 
 #[derive(Debug, Clone, Default)]
@@ -276,6 +277,7 @@ areas! {
     redirection: "ui-redirect",
     batch_exit_status: "batch-exit-status",
     ifunc: "gnu-ifunc",
+    handle: "handle",
 }
 
 /// Every area is looked at, and nearly everything in it is equal.

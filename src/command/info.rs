@@ -260,27 +260,3 @@ pub fn program_state(i: &mut Interpreter, _: &Call<'_>) -> Result<(), Error> {
     i.print(&text);
     Ok(())
 }
-
-/// `info signals [NAME|NUMBER]`
-pub fn signals(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
-    use crate::session::signals;
-    const HEAD: &str = "Signal        Stop\tPrint\tPass to program\tDescription\n";
-    if call.arguments.is_empty() {
-        let rows: String = signals::all().map(signals::row).collect();
-        i.print(&format!("{HEAD}\n{rows}\n"));
-        return Ok(());
-    }
-    let number = match signals::number(call.arguments) {
-        Some(number) => number,
-        None => super::data::signed_number(i, call.arguments)?
-            .try_into()
-            .unwrap_or(0),
-    };
-    if !signals::all().any(|known| known == number) {
-        fail!(
-            "Only signals 1-15 are valid as numeric signals.\nUse \"info signals\" for a list of symbolic signals."
-        );
-    }
-    i.print(&format!("{HEAD}{}", signals::row(number)));
-    Ok(())
-}

@@ -19,6 +19,7 @@ pub(crate) mod running;
 mod save;
 mod settings;
 mod shell;
+mod signals;
 pub(crate) mod source;
 pub(crate) mod table;
 pub(crate) mod top;

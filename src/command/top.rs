@@ -5,7 +5,7 @@ use super::table::{self, Entry, Table};
 use super::user::Found;
 use super::{
     breakpoints, data, display, info, lists, probes, rbreak, returning, running, save, settings,
-    shell, source, user,
+    shell, signals, source, user,
 };
 use crate::error::{Error, fail};
 
@@ -161,6 +161,12 @@ pub static TOP: Table<Action> = Table {
             aliases: &["gr"],
             help: "Scripts in other languages are left out: a block of theirs is skipped, which is said.",
             action: foreign,
+        },
+        Entry {
+            name: "handle",
+            aliases: &[],
+            help: "Say what happens when the program gets a signal.\nUsage: handle SIGNAL... [ACTION...]\nSIGNAL is a name, a number from 1 to 15, a range of such numbers, or `all' (but for those that the\ndebugger uses itself).\nACTION is stop or nostop (does the program stop), print or noprint (is it told), pass or nopass\n(does the program get it; also noignore, ignore). stop implies print, noprint implies nostop.\nWith trapline trace, where nothing stops, only nopass means something.",
+            action: signals::handle,
         },
         Entry {
             name: "help",
@@ -427,7 +433,7 @@ pub static INFO: Table<Action> = Table {
             name: "signals",
             aliases: &["handle"],
             help: "What happens to signals.\nUsage: info signals [NAME|NUMBER]",
-            action: info::signals,
+            action: signals::info,
         },
         Entry {
             name: "symbol",

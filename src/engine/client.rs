@@ -390,6 +390,16 @@ impl Keeper {
         Ok(())
     }
 
+    /// Changes what a target's signals do.
+    pub fn set_signals(
+        &mut self,
+        target: TargetId,
+        signals: SignalPolicy,
+    ) -> Result<(), EngineError> {
+        self.ask(Request::Signals { target, signals }, None)
+            .map(drop)
+    }
+
     /// Puts everything back and leaves. Records that are on their way can still be read.
     pub fn detach(&mut self, target: TargetId) -> Result<(), EngineError> {
         self.ask(Request::Detach { target }, None)?;
@@ -448,9 +458,9 @@ impl Keeper {
     /// What is there already: the records that come before the next event, then the event.
     fn ready(&mut self) -> Option<Happening> {
         let barrier = self.events.front().map(|event| match event {
-            Event::Stopped { target, ring, .. } | Event::Exited { target, ring, .. } => {
-                Some((*target, *ring))
-            }
+            Event::Stopped { target, ring, .. }
+            | Event::Signalled { target, ring, .. }
+            | Event::Exited { target, ring, .. } => Some((*target, *ring)),
             _ => None,
         });
         let words = &mut self.words;

@@ -71,19 +71,25 @@ pub struct SiteSpec {
     pub probes: Vec<SiteProbe>,
 }
 
-/// Which signals stop a thread and tell the front, and which reach the program. Bit n-1 is
-/// signal n, as in `/proc/PID/status`.
+/// Which signals stop a thread and tell the front, which only tell it, and which reach the
+/// program. Bit n-1 is signal n, as in `/proc/PID/status`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SignalPolicy {
     /// Stop and tell.
     pub stop: u64,
+    /// Tell, where the thread does not stop ([`Event::Signalled`]).
+    pub tell: u64,
     /// Deliver to the program.
     pub pass: u64,
 }
 
 impl SignalPolicy {
     /// Everything is delivered and nothing stops: what a tracer wants.
-    pub const TRANSPARENT: SignalPolicy = SignalPolicy { stop: 0, pass: !0 };
+    pub const TRANSPARENT: SignalPolicy = SignalPolicy {
+        stop: 0,
+        tell: 0,
+        pass: !0,
+    };
 }
 
 /// How to launch a program.
@@ -166,6 +172,11 @@ pub enum Request {
         address: u64,
         bytes: Vec<u8>,
     },
+    /// Changes what signals do, also to threads that stand with one already.
+    Signals {
+        target: TargetId,
+        signals: SignalPolicy,
+    },
     /// Puts everything back and leaves; the program runs on.
     Detach { target: TargetId },
     /// Ends the program.
@@ -187,6 +198,7 @@ impl Request {
             | Request::VectorRegisters { target, .. }
             | Request::Entry { target, .. }
             | Request::Write { target, .. }
+            | Request::Signals { target, .. }
             | Request::Detach { target }
             | Request::Kill { target } => *target,
         }
@@ -282,6 +294,14 @@ pub enum Event {
         reason: Reason,
         registers: Box<Registers>,
         /// All records up to this byte of the ring come before it.
+        ring: u64,
+    },
+    /// A thread got a signal of the policy's `tell` set, and goes on.
+    Signalled {
+        target: TargetId,
+        tid: Tid,
+        number: i32,
+        /// As in [`Event::Stopped`].
         ring: u64,
     },
     ThreadStarted {

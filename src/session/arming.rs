@@ -72,6 +72,7 @@ impl Session {
     /// that could be armed nowhere is an error; where nobody waits for a stop, only if there is no other one.
     pub fn sync(&mut self) -> Result<(), Error> {
         self.sync_counters()?;
+        self.sync_signals()?;
         self.stale |= std::mem::take(&mut self.variables.retyped);
         if !self.stale {
             return Ok(());

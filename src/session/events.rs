@@ -239,6 +239,18 @@ impl Session {
                 }
                 self.consider(index, Stop { tid, reason }, false)
             }
+            Event::Signalled {
+                target,
+                tid,
+                number,
+                ..
+            } => {
+                if let Some(index) = self.index_of(target) {
+                    let text = self.signal_text(index, tid, number);
+                    self.tell(&text);
+                }
+                Ok(None)
+            }
             Event::ThreadStarted { target, tid } => {
                 if let Some(index) = self.index_of(target) {
                     self.targets[index].threads.add(tid);
@@ -642,6 +654,13 @@ impl Session {
         let Some(registers) = self.registers(tid) else {
             return;
         };
+        let mut text = self.signal_text(index, tid, number);
+        text += &format!("{}\n", self.frame(index, &registers));
+        self.announced = Some(Announced { text, shown: true });
+    }
+
+    /// `\nThread 2 "t" received signal SIGUSR1, User defined signal 1.\n`
+    fn signal_text(&self, index: usize, tid: Tid, number: i32) -> String {
         let target = &self.targets[index];
         let who = match target.threads.get(tid) {
             Some(thread) if target.threads.several() => format!(
@@ -651,12 +670,8 @@ impl Session {
             ),
             _ => "Program".into(),
         };
-        let text = format!(
-            "\n{who} received signal {}.\n{}\n",
-            signals::describe(number),
-            self.frame(index, &registers)
-        );
-        self.announced = Some(Announced { text, shown: true });
+        let what = signals::describe(number);
+        format!("\n{who} received signal {what}.\n")
     }
 
     /// `0x… in f () from LIB`, what gdb shows for a frame without debug info.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::images::Images;
 use super::threads::Threads;
-use super::{Session, Target, engine_error, process, settings, signals};
+use super::{Session, Target, engine_error, process, settings, sites::is_gone};
 use crate::engine::client::{EngineError, Started};
 use crate::engine::protocol::{Call, Failure, Launch, SignalPolicy};
 pub use crate::error::plain;
@@ -29,10 +29,28 @@ impl Session {
 
     fn policy(&self) -> SignalPolicy {
         if self.show.never_stops() {
-            SignalPolicy::TRANSPARENT
+            self.signals.policy_without_stops()
         } else {
-            signals::GDB
+            self.signals.policy(0)
         }
+    }
+
+    /// Tells the keeper what signals do now.
+    pub(super) fn sync_signals(&mut self) -> Result<(), Error> {
+        let policy = self.policy();
+        for index in 0..self.targets.len() {
+            if self.targets[index].policy == policy {
+                continue;
+            }
+            let id = self.targets[index].id;
+            match self.keeper()?.set_signals(id, policy) {
+                Err(error) if !is_gone(&error) => return Err(engine_error(&error)),
+                // It has ended meanwhile, which an event tells.
+                Ok(()) | Err(_) => {}
+            }
+            self.targets[index].policy = policy;
+        }
+        Ok(())
     }
 
     /// Launches the program; its thread stands at the first instruction.
@@ -42,6 +60,7 @@ impl Session {
         };
         let program = images.program.clone();
         check_executable(&program)?;
+        self.signals.with_threads();
         let launch = self.launch_request(&program);
         let started = self.keeper()?.launch(launch);
         let started = started.map_err(|error| launch_error(&program, &error))?;
@@ -135,6 +154,7 @@ impl Session {
     /// Attaches; nothing is stopped by that.
     pub fn attach(&mut self, pid: i32) -> Result<(), Error> {
         process::check(pid)?;
+        self.signals.with_threads();
         let policy = self.policy();
         let started = match self.keeper()?.attach(pid, policy) {
             Ok(started) => started,
@@ -185,6 +205,7 @@ impl Session {
             waiting: Default::default(),
             sites: Default::default(),
             watch: None,
+            policy: self.policy(),
             late_interrupt: false,
             nowhere: Default::default(),
             next_site: 0,

@@ -34,7 +34,7 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use crate::engine::client::{EngineError, Keeper};
-use crate::engine::protocol::{Failure, Reason, SiteId, TargetId, Tid};
+use crate::engine::protocol::{Failure, Reason, SignalPolicy, SiteId, TargetId, Tid};
 use crate::error::Error;
 use crate::lang::examine::ExamineState;
 use crate::lang::script::Resolver;
@@ -79,6 +79,8 @@ pub struct Target {
     pub sites: BTreeMap<u64, Site>,
     /// The site where the dynamic linker tells that it has mapped something.
     pub watch: Option<Watch>,
+    /// What its signals do at present.
+    pub policy: SignalPolicy,
     /// A Ctrl-C was presented while the program's own SIGINT for it was still on its way.
     pub late_interrupt: bool,
     /// The probes that are in other processes and not in this one, which was said.
@@ -122,6 +124,8 @@ pub struct Session {
     pub variables: Variables,
     /// What `set` changes.
     pub settings: Settings,
+    /// What happens to signals.
+    pub signals: signals::Signals,
     /// The program's file and its symbols, before there is a process.
     pub program: Option<Images>,
     /// `--batch`: nobody looks at a stop; the next command follows at once.
@@ -178,6 +182,7 @@ impl Session {
             naming: None,
             variables: Variables::default(),
             settings: Settings::default(),
+            signals: signals::Signals::default(),
             program: None,
             unattended: false,
             targets: Vec::new(),

@@ -18,6 +18,7 @@ mod leave;
 pub(super) mod memory;
 mod orders;
 mod patience;
+mod policy;
 mod prefetch;
 mod signals;
 mod site;

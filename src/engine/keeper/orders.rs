@@ -59,6 +59,10 @@ impl Target {
                 self.with_held(tid, |stop| sys::xstate(stop.tid()).map(Answer::Bytes))
             }
             Request::Write { address, bytes, .. } => done(self.write(address, bytes)),
+            Request::Signals { signals, .. } => {
+                self.set_signals(signals);
+                Answer::Done
+            }
             Request::Kill { .. } => done(
                 sys::kill(self.pid, libc::SIGKILL).map_err(|error| failure(Call::Other, &error)),
             ),

@@ -227,6 +227,7 @@ impl Target {
                 stop,
                 number,
                 signal,
+                arrived: 0,
                 pass,
                 group,
             });
@@ -245,19 +246,22 @@ impl Target {
         // An int3 has ended that the program ignores SIGTRAP: we ignore it for the program.
         let ignores = self.trap_action.is_some_and(|action| action.ignores());
         let ignored = signal == libc::SIGTRAP && info.si_code <= 0 && ignores;
-        let passed = if self.signals.pass & bit == 0 || ignored {
-            0
-        } else {
-            signal
-        };
+        let passed = if ignored { 0 } else { self.passed(signal) };
         if self.signals.stop & bit == 0 {
+            if self.signals.tell & bit != 0 {
+                self.tell_signal(stopped.tid(), signal);
+            }
             return self.go(stopped, passed);
         }
         let reason = Reason::Signal {
             number: signal,
             code: info.si_code,
         };
+        let tid = stopped.tid();
         self.tell_stopped(stopped, passed, None, reason);
+        if !ignored {
+            self.holds_signal(tid, signal);
+        }
     }
 
     /// Holds a thread and tells the front why.

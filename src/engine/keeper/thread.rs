@@ -66,6 +66,8 @@ pub struct Held {
     pub number: u64,
     /// The signal it gets when it goes on (0: none).
     pub signal: i32,
+    /// The signal that it stopped with, which [`Held::signal`] depends on (0: none).
+    pub arrived: i32,
     /// The site that it stands on with its hit counted: it goes on through the slot.
     pub pass: Option<u64>,
     /// Its process is stopped by a signal besides: it stays there when we let it go.
