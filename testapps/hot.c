@@ -1,5 +1,7 @@
 // --threads threads (20) run through `site` as fast as they can, until told to stop.
 //
+//   --nice    with the least priority, so that whoever looks on is not kept waiting
+//
 // On stdin:  alive   answers `alive N` when each thread has passed again: all N made progress
 //            text    answers `text HEX`, a checksum of the program's own instructions
 //            quit    answers `passes=N` and ends
@@ -33,6 +35,7 @@ static uint64_t checksum(void) {
 int main(int argc, char **argv) {
     long count = number(argc, argv, "--threads", 20);
     if (count < 1 || count > 256) return 2;
+    if (flag(argc, argv, "--nice") && nice(19) == -1) return 1;
     pthread_t threads[256];
     for (long i = 0; i < count; i++)
         if (pthread_create(&threads[i], NULL, thread, &counters[i].passes)) return 1;
@@ -42,10 +45,10 @@ int main(int argc, char **argv) {
     while (next_line(line, sizeof line) && strcmp(line, "quit")) {
         if (!strcmp(line, "text")) printf("text %016lx\n", checksum());
         if (!strcmp(line, "alive")) {
-            for (long i = 0; i < count; i++) {
-                unsigned long seen = atomic_load(&counters[i].passes);
-                while (atomic_load(&counters[i].passes) == seen) usleep(200);
-            }
+            unsigned long seen[256];
+            for (long i = 0; i < count; i++) seen[i] = atomic_load(&counters[i].passes);
+            for (long i = 0; i < count; i++)
+                while (atomic_load(&counters[i].passes) == seen[i]) usleep(200);
             printf("alive %ld\n", count);
         }
     }

@@ -3,7 +3,7 @@
 //   --trap default|ignore|handle     what the process does with SIGTRAP (default)
 //
 // Thread `plain` blocks nothing, `blocks` blocks SIGTRAP and SIGUSR1, `all` blocks all it can.
-// On stdin:  hit N    each thread passes `site` N times; answers `hit N`
+// On stdin:  hit N    each thread passes `site` N times; answers `hit N site=N`, all of them together
 //            report   answers a `mask` line per thread and `ign HEX cgt HEX`, from /proc
 //            raise    `plain` sends itself a SIGTRAP; answers `trapped N` (handler runs so far)
 //            int3     `plain` runs an int3 of its own; answers `trapped N`
@@ -102,7 +102,7 @@ int main(int argc, char **argv) {
     while (next_line(line, sizeof line) && strcmp(line, "quit")) {
         if (sscanf(line, "hit %ld", &passes) == 1) {
             give(HIT);
-            printf("hit %ld\n", passes);
+            printf("hit %ld site=%ld\n", passes, passes * THREADS);
         } else if (!strcmp(line, "report")) {
             report();
         } else if (!strcmp(line, "raise") || !strcmp(line, "int3")) {

@@ -417,7 +417,7 @@ impl std::fmt::Display for Call {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::hostile::hostile;
 
@@ -426,7 +426,7 @@ mod tests {
         all.iter().map(encode).collect()
     }
 
-    fn requests() -> Vec<Vec<u8>> {
+    pub fn requests() -> Vec<Vec<u8>> {
         let (target, tid) = (TargetId(1), Tid(77));
         let launch = Launch {
             program: b"/bin/true".to_vec(),
@@ -483,7 +483,7 @@ mod tests {
         }))
     }
 
-    fn messages() -> Vec<Vec<u8>> {
+    pub fn messages() -> Vec<Vec<u8>> {
         let (target, tid) = (TargetId(1), Tid(77));
         encoded(&[
             Message::Reply(1, Answer::Registers(Box::default())),

@@ -87,6 +87,69 @@ pub fn signals(pid: i32) -> Signals {
     }
 }
 
+/// What a tracer must not change, as it was before one came.
+pub struct Seen {
+    signals: Signals,
+    /// The threads that a signal has stopped.
+    stopped: BTreeMap<String, bool>,
+}
+
+impl Seen {
+    pub fn of(pid: i32) -> Seen {
+        let stopped = threads(pid)
+            .iter()
+            .filter_map(|status| {
+                let state = field_of(status, "State")?;
+                Some((field_of(status, "Pid")?, state.starts_with(['T', 't'])))
+            })
+            .collect();
+        Seen {
+            signals: signals(pid),
+            stopped,
+        }
+    }
+
+    /// Asserts that all is as before and the text is the file's. Threads come and go, and one that makes
+    /// another blocks everything for a moment: what stays different counts.
+    pub fn is_as_before(&self, pid: i32, when: &str) {
+        let mut now = Seen::of(pid);
+        let deadline = Instant::now() + super::app::PATIENCE / 4;
+        until(deadline, || {
+            now = Seen::of(pid);
+            self.is_like(&now)
+        });
+        let differences = self.differences(&now);
+        assert!(differences.is_empty(), "{when}: {differences:#?}");
+        assert_eq!(changed_text(pid), [], "{when}");
+    }
+
+    fn is_like(&self, now: &Seen) -> bool {
+        self.differences(now).is_empty()
+    }
+
+    fn differences(&self, now: &Seen) -> Vec<String> {
+        let mut found = Vec::new();
+        for (tid, mask) in &self.signals.blocked {
+            if let Some(other) = now.signals.blocked.get(tid).filter(|other| *other != mask) {
+                found.push(format!("SigBlk of {tid}: {mask}, now {other}"));
+            }
+        }
+        for (tid, stopped) in &self.stopped {
+            if let Some(other) = now.stopped.get(tid).filter(|other| *other != stopped) {
+                found.push(format!("{tid} stopped: {stopped}, now {other}"));
+            }
+        }
+        let (old, new) = (&self.signals, &now.signals);
+        if old.ignored != new.ignored {
+            found.push(format!("SigIgn: {:?}, now {:?}", old.ignored, new.ignored));
+        }
+        if old.caught != new.caught {
+            found.push(format!("SigCgt: {:?}, now {:?}", old.caught, new.caught));
+        }
+        found
+    }
+}
+
 /// Where the executable mappings of the process differ from the files they come from:
 /// `(address, byte in the file, byte in memory)`.
 pub fn changed_text(pid: i32) -> Vec<(u64, u8, u8)> {

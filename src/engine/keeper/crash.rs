@@ -1,4 +1,4 @@
-//! Labelled points of the hit path at which a test can have the front killed.
+//! Labelled points of attaching, arming, hits and leaving at which a test can have the front killed.
 //!
 //! `TRAPLINE_TEST_KILL_FRONT=LABEL[:N]` in the environment of the command makes its keeper kill
 //! it when the path comes by LABEL for the Nth time (the first time without N). That shows that
@@ -9,9 +9,17 @@ use std::rc::Rc;
 
 use super::sys;
 
-/// A point of the hit path, in the order in which a hit passes them.
+/// A point, in the order in which a session and a hit pass them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Point {
+    /// All threads of a process were seized.
+    Seized,
+    /// It is known what has to be put back after hits.
+    Attached,
+    /// A site is about to be armed.
+    Arming,
+    /// A site was just armed.
+    Armed,
     /// A thread has trapped and was waited for.
     Trapped,
     /// Its registers were read.
@@ -28,13 +36,27 @@ pub enum Point {
     Moved,
     /// The thread runs again.
     Resumed,
-    /// A site was just armed.
-    Armed,
+    /// The target is to be left.
+    Leaving,
+    /// The int3s are out.
+    Disarmed,
+    /// A thread that ran was stopped, to be taken out of a slot.
+    Gathered,
+    /// Nobody has a trap of ours on the way any more.
+    Settled,
+    /// A thread was let go.
+    Released,
+    /// The target was left, but for the threads that the end of the tracing thread releases.
+    Left,
 }
 
 impl Point {
     /// All points and their labels.
-    pub const ALL: [(Point, &str); 9] = [
+    pub const ALL: [(Point, &str); 18] = [
+        (Point::Seized, "seized"),
+        (Point::Attached, "attached"),
+        (Point::Arming, "arming"),
+        (Point::Armed, "armed"),
         (Point::Trapped, "trapped"),
         (Point::Registers, "registers"),
         (Point::SlotPage, "slot-page"),
@@ -43,7 +65,12 @@ impl Point {
         (Point::Recorded, "recorded"),
         (Point::Moved, "moved"),
         (Point::Resumed, "resumed"),
-        (Point::Armed, "armed"),
+        (Point::Leaving, "leaving"),
+        (Point::Disarmed, "disarmed"),
+        (Point::Gathered, "gathered"),
+        (Point::Settled, "settled"),
+        (Point::Released, "released"),
+        (Point::Left, "left"),
     ];
 }
 

@@ -11,8 +11,9 @@ use crate::arch::{Register, Registers, SYSCALL_ARGUMENTS};
 const SIGNALS: usize = 128;
 
 /// Makes a stopped thread do one system call, and gives what it returned. All registers are as
-/// before afterwards, and a system call that the thread was interrupted in will start again. A
-/// signal that comes meanwhile is sent again. No single step is used: its trap would be forced on
+/// before afterwards, and a system call that the thread was interrupted in will start again. What
+/// comes meanwhile comes again: signals are sent once more, and a stop of the process or of all its
+/// threads stops this one as soon as it goes on. No single step is used: its trap would be forced on
 /// the thread, which changes what the program does with SIGTRAP.
 ///
 /// The thread is not given back when it died.
@@ -38,18 +39,48 @@ pub fn inject(
         return (Some(stopped), Err(error));
     }
     let tid = stopped.tid();
-    let mut late = Vec::new();
+    let mut late = Late::default();
     let (stopped, result) = run_call(stopped, &mut late);
     let stopped = stopped.and_then(|stopped| back(stopped, &before, &mut late));
-    for signal in late {
-        let pid = process_of(tid).unwrap_or(tid);
-        let _ = sys::thread_kill(pid, tid, signal);
-    }
+    late.again(tid);
     (stopped, result)
 }
 
+/// What came in between and was not for us.
+#[derive(Default)]
+struct Late {
+    signals: Vec<libc::siginfo_t>,
+    /// The thread was to stand.
+    stop: bool,
+}
+
+impl Late {
+    fn came(&mut self, stopped: &Stopped, signal: i32) {
+        if signal != 0
+            && let Ok(info) = sys::signal_info(stopped.tid())
+        {
+            self.signals.push(info);
+        }
+    }
+
+    /// So much comes that there is no end of it.
+    fn is_too_much(&self) -> bool {
+        self.signals.len() > SIGNALS
+    }
+
+    fn again(self, tid: i32) {
+        let pid = process_of(tid).unwrap_or(tid);
+        for info in &self.signals {
+            let _ = sys::send_again(pid, tid, info);
+        }
+        if self.stop {
+            let _ = sys::interrupt(tid);
+        }
+    }
+}
+
 /// Runs to the beginning and then to the end of the call.
-fn run_call(mut stopped: Stopped, late: &mut Vec<i32>) -> (Option<Stopped>, io::Result<u64>) {
+fn run_call(mut stopped: Stopped, late: &mut Late) -> (Option<Stopped>, io::Result<u64>) {
     let mut begun = false;
     loop {
         let stop = match stopped.run_to_syscall() {
@@ -57,6 +88,7 @@ fn run_call(mut stopped: Stopped, late: &mut Vec<i32>) -> (Option<Stopped>, io::
             Err(error) => return (None, Err(error)),
         };
         let boundary = matches!(stop, Stop::Syscall(_));
+        late.stop |= matches!(stop, Stop::Group(_) | Stop::Interrupted(_));
         let Some((next, signal)) = stop.standing() else {
             return (None, Err(io::Error::from_raw_os_error(libc::ESRCH)));
         };
@@ -66,11 +98,12 @@ fn run_call(mut stopped: Stopped, late: &mut Vec<i32>) -> (Option<Stopped>, io::
             return (Some(stopped), result);
         }
         begun |= boundary;
-        if signal != 0 {
-            late.push(signal);
-        }
         // SIGSYS: a filter forbids the call.
-        if signal == libc::SIGSYS || late.len() > SIGNALS {
+        let refused = signal == libc::SIGSYS;
+        if !refused {
+            late.came(&stopped, signal);
+        }
+        if refused || late.is_too_much() {
             return (
                 Some(stopped),
                 Err(io::Error::from_raw_os_error(libc::EPERM)),
@@ -81,7 +114,7 @@ fn run_call(mut stopped: Stopped, late: &mut Vec<i32>) -> (Option<Stopped>, io::
 
 /// Puts the registers back. A call that was interrupted is started again only on the way out of
 /// an interrupt, so there the thread is taken to one.
-fn back(stopped: Stopped, before: &Registers, late: &mut Vec<i32>) -> Option<Stopped> {
+fn back(stopped: Stopped, before: &Registers, late: &mut Late) -> Option<Stopped> {
     // ESRCH: it was killed; the next wait tells.
     let _ = stopped.set_registers(before);
     if (before.get(Register::OrigRax) as i64) < 0 {
@@ -89,15 +122,15 @@ fn back(stopped: Stopped, before: &Registers, late: &mut Vec<i32>) -> Option<Sto
     }
     let mut stop = stopped.run_to_interrupt().ok()?;
     loop {
-        if let Stop::Interrupted(stopped) = stop {
+        // In a process that is stopped an interrupt is a group stop.
+        late.stop |= matches!(stop, Stop::Group(_));
+        if let Stop::Interrupted(stopped) | Stop::Group(stopped) = stop {
             let _ = stopped.set_registers(before);
             return Some(stopped);
         }
         let (stopped, signal) = stop.standing()?;
-        if signal != 0 {
-            late.push(signal);
-        }
-        if late.len() > SIGNALS {
+        late.came(&stopped, signal);
+        if late.is_too_much() {
             return Some(stopped);
         }
         stop = stopped.run_to_interrupt().ok()?;

@@ -6,6 +6,7 @@ use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::os::fd::AsRawFd;
 
+use super::crash::Point;
 use super::memory::Memory;
 use super::signals::SignalState;
 use super::slots::process_of;
@@ -33,7 +34,9 @@ pub fn attach(parts: Parts, pid: i32) -> Result<Target, Failure> {
     seized.map_err(|error| failure(Call::Seize, &error))?;
     let memory = Memory::open(pid).map_err(|error| failure(Call::OpenMemory, &error))?;
     let mut target = Target::new(parts, pid, memory, threads);
+    target.crash.pass(Point::Seized);
     target.learn_trap_action();
+    target.crash.pass(Point::Attached);
     Ok(target)
 }
 

@@ -9,6 +9,7 @@
 
 use std::fs;
 
+use super::crash::Point;
 use super::memory::Memory;
 use super::signals::{SignalState, TRAP_BIT, restarts_unseen};
 use super::slots::process_of;
@@ -23,13 +24,16 @@ impl Target {
     /// Puts everything back. Nothing is traced afterwards, except for blocked threads, which the
     /// exit of the calling thread releases.
     pub(super) fn leave(&mut self, stops: &mut Stops<'_>) {
+        self.crash.pass(Point::Leaving);
         for address in self.sites.armed_addresses() {
             // Text that is gone has nothing to be put back.
             let _ = self.sites.take_out(&self.memory, address);
         }
+        self.crash.pass(Point::Disarmed);
         for tid in self.threads.keys().copied().collect::<Vec<_>>() {
             if self.moves(tid) && runs(tid) {
                 self.gather(tid, stops);
+                self.crash.pass(Point::Gathered);
             }
         }
         // What came meanwhile: traps of threads that were blocked a moment ago, new threads.
@@ -39,8 +43,10 @@ impl Target {
         for child in std::mem::take(&mut self.births).into_keys() {
             self.settle_birth(child);
         }
+        self.crash.pass(Point::Settled);
         self.ignore_trap_again(stops);
         self.release_held();
+        self.crash.pass(Point::Left);
     }
 
     /// Leaves threads that are blocked in a call which nobody sees interrupted.
@@ -188,11 +194,14 @@ impl Target {
             .collect();
         for tid in held {
             let thread = self.threads.remove(&tid);
-            if let Some(State::Held(held)) = thread.map(|thread| thread.state) {
-                if let Ok(registers) = held.stop.registers() {
-                    self.leave_slot(&held.stop, registers);
+            if let Some(State::Held(held)) = thread.map(|thread| thread.state)
+                && let Some((stopped, signal)) = self.take_queued_trap(held.stop, held.signal)
+            {
+                if let Ok(registers) = stopped.registers() {
+                    self.leave_slot(&stopped, registers);
                 }
-                let _ = held.stop.detach(held.signal);
+                let _ = stopped.detach(signal);
+                self.crash.pass(Point::Released);
             }
         }
     }
@@ -244,6 +253,19 @@ impl Target {
         registers.set(Register::Rip, at);
         self.block_trap_again(stopped);
         stopped.set_registers(&registers).is_ok()
+    }
+
+    /// A thread that was made to stand when it had just run into an int3 has the trap still to come.
+    /// `None`: it is gone.
+    fn take_queued_trap(&mut self, stopped: Stopped, signal: i32) -> Option<(Stopped, i32)> {
+        let mut standing = (stopped, signal);
+        while self.trap_is_queued(&standing.0) {
+            standing = match standing.0.run().ok()? {
+                Stop::Signal(stopped, libc::SIGTRAP) if self.take_back(&stopped) => (stopped, 0),
+                other => other.standing()?,
+            };
+        }
+        Some(standing)
     }
 
     /// True if an int3's SIGTRAP waits behind the stop that we see.

@@ -12,6 +12,8 @@ mod entries;
 mod follow;
 mod front;
 mod hit;
+#[cfg(test)]
+mod hostile;
 mod inject;
 mod launch;
 mod leave;

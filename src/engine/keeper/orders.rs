@@ -78,6 +78,7 @@ impl Target {
         let mut refused = Vec::new();
         for site in sites {
             let id = site.id;
+            self.crash.pass(Point::Arming);
             if let Err(failure) = self.arm_one(site, shadowed) {
                 refused.push((id, failure));
             }

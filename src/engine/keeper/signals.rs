@@ -192,25 +192,39 @@ impl Target {
     /// Steps over the instruction in the slot, then has the signal delivered behind it.
     fn finish_instruction(&mut self, stopped: Stopped, info: &libc::siginfo_t) -> Option<Stopped> {
         let tid = stopped.tid();
-        let (stopped, other) = match stopped.step().ok()? {
-            Stop::Exited(code) => {
-                self.gone(tid, Some(code), None);
-                return None;
-            }
-            Stop::Killed(signal) => {
-                self.gone(tid, None, Some(signal));
-                return None;
-            }
-            Stop::Signal(stopped, _) => {
-                let own = sys::signal_info(tid).ok();
-                (stopped, own.filter(|own| !synchronous(own)))
-            }
-            other => (other.standing()?.0, None),
+        let mut stop = stopped.step().ok()?;
+        let mut to_stand = false;
+        let (stopped, other) = loop {
+            stop = match stop {
+                Stop::Exited(code) => {
+                    self.gone(tid, Some(code), None);
+                    return None;
+                }
+                Stop::Killed(signal) => {
+                    self.gone(tid, None, Some(signal));
+                    return None;
+                }
+                Stop::Signal(stopped, _) => {
+                    let own = sys::signal_info(tid).ok();
+                    break (stopped, own.filter(|own| !synchronous(own)));
+                }
+                // The process is stopped, or all threads are to stand: that comes before the
+                // instruction has run, or before the step's trap, which waits.
+                other => {
+                    to_stand = true;
+                    other.standing()?.0.step().ok()?
+                }
+            };
         };
+        if to_stand {
+            let _ = sys::interrupt(tid);
+        }
         // What the instruction raised (the step's trap, a fault) it will raise again if it is due;
         // another signal came first, and is sent again.
         if let Some(other) = other {
-            let _ = sys::send_again(self.pid, tid, &other);
+            let thread = self.threads.get(&tid);
+            let pid = thread.map_or(self.pid, |thread| thread.pid);
+            let _ = sys::send_again(pid, tid, &other);
         }
         if let Ok(registers) = stopped.registers()
             && let Some((site, _)) = self.sites.in_slot(registers.pc())

@@ -55,6 +55,12 @@ impl Stopped {
         self.next()
     }
 
+    /// Lets it run without a signal until it stops.
+    pub fn run(self) -> io::Result<Stop> {
+        sys::resume(self.tid, 0)?;
+        self.next()
+    }
+
     /// Lets it run to the beginning or the end of a system call.
     pub fn run_to_syscall(self) -> io::Result<Stop> {
         sys::to_syscall(self.tid, 0)?;
