@@ -369,6 +369,14 @@ impl Keeper {
         Ok(())
     }
 
+    /// What really is in memory, our int3 or another's.
+    pub fn raw_byte(&self, target: TargetId, address: u64) -> Option<u8> {
+        let mut byte = [0];
+        let memory = &self.targets.get(&target)?.memory;
+        memory.read_exact_at(&mut byte, address).ok()?;
+        Some(byte[0])
+    }
+
     /// Writes memory; bytes over a site go below its int3.
     pub fn write(
         &mut self,

@@ -385,11 +385,7 @@ impl std::fmt::Display for Failure {
                     "Cannot insert breakpoint at {address:#x}: memory there is"
                 )?;
                 found.iter().try_for_each(|byte| write!(f, " {byte:02x}"))?;
-                write!(f, " and not what the file holds")?;
-                match found.first() {
-                    Some(0xcc) => write!(f, " (an int3: another debugger or tracer is there)."),
-                    _ => write!(f, "."),
-                }
+                write!(f, " and not what the file holds.")
             }
             Failure::Instruction { address, why } => {
                 write!(f, "Cannot insert breakpoint at {address:#x}: {why}.")

@@ -8,6 +8,7 @@
 pub(crate) mod arming;
 pub(crate) mod breakpoint;
 pub(crate) mod events;
+mod foreign;
 pub(crate) mod images;
 pub(crate) mod libraries;
 pub(crate) mod lifecycle;

@@ -4,6 +4,7 @@ mod abi;
 mod decode;
 mod disassemble;
 mod exits;
+mod hook;
 #[cfg(test)]
 mod machine;
 mod names;
@@ -17,6 +18,7 @@ pub use abi::{Argument, INT3, RETURN_VALUE, SYSCALL, SYSCALL_ARGUMENTS, argument
 pub use decode::{Boundary, boundary, is_padding};
 pub use disassemble::disassemble;
 pub use exits::{ExitKind, Target, exits, returns};
+pub use hook::{Hook, hook};
 pub use names::{
     EFLAGS, INFO_REGISTERS, MASK_REGISTERS, MXCSR, RegisterClass, register_name, register_names,
 };

@@ -128,7 +128,10 @@ struct Sleeper(Child);
 impl Sleeper {
     fn start() -> Sleeper {
         let mut command = Command::new("sleep");
-        let command = command.arg("1000").stdout(Stdio::null()).stderr(Stdio::null());
+        let command = command
+            .arg("1000")
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
         Sleeper(command.spawn().unwrap())
     }
 
