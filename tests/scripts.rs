@@ -28,7 +28,7 @@ use std::path::Path;
 
 use support::{App, Missing, TempDir, Tracer, root, test, testapp};
 
-const AREAS: [&str; 17] = [
+const AREAS: [&str; 18] = [
     "commands",
     "bp-cmds",
     "condbreak",
@@ -46,6 +46,7 @@ const AREAS: [&str; 17] = [
     "batch-exit-status",
     "gnu-ifunc",
     "handle",
+    "signal",
 ];
 
 #[derive(Debug, Clone, Default)]
@@ -171,7 +172,7 @@ fn comparable(text: &str) -> String {
         "[Thread debugging using libthread_db",
         "Using host libthread_db library",
     ];
-    let pid = regex::Regex::new(r"\bprocess \d+").expect("a pattern");
+    let pid = regex::Regex::new(r"\b(process|LWP) \d+").expect("a pattern");
     let stack = regex::Regex::new(r"0x7fffff[0-9a-f]{6}\b").expect("a pattern");
     let mut out = String::new();
     for line in text.lines() {
@@ -179,7 +180,7 @@ fn comparable(text: &str) -> String {
             continue;
         }
         let line = line.replace("(gdb) ", "");
-        let line = pid.replace_all(&line, "process PID");
+        let line = pid.replace_all(&line, "$1 PID");
         let _ = writeln!(out, "{}", stack.replace_all(&line, "0xSTACK"));
     }
     // gdb goes to a new line when its input ends.
@@ -278,6 +279,7 @@ areas! {
     batch_exit_status: "batch-exit-status",
     ifunc: "gnu-ifunc",
     handle: "handle",
+    signal: "signal",
 }
 
 /// Every area is looked at, and nearly everything in it is equal.

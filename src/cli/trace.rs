@@ -70,6 +70,11 @@ pub struct Options {
     #[arg(long)]
     pub wait: bool,
 
+    /// Trace the processes that the program makes, too, and those that they make, whatever they
+    /// execute: probes are found again in each program. Each hit tells its process.
+    #[arg(long)]
+    pub follow: bool,
+
     /// Where the hits go instead of to standard output; may be given several times. The ending
     /// chooses the format: .txt lines for people, .jsonl one JSON object a line; or the format in
     /// front of the name does: text:FILE, jsonl:FILE. - is standard output.
@@ -158,6 +163,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Result<u8, Error> 
     session.show = Show::Records;
     session.stdout_to_stderr = options.owns_standard_output();
     session.read_only = options.read_only;
+    session.follow_children = options.follow;
     session.sinks = Some(sinks);
     let mut interpreter = Interpreter::new(session, names, Box::new(Piped), true);
     let begun = Instant::now();
@@ -252,7 +258,7 @@ fn open(options: &Options, destinations: &[Destination]) -> Result<Sinks, Error>
     };
     let mut sinks = Sinks::open(destinations, format, stamp, palette)
         .map_err(|error| Error::new(format!("trapline trace: -o {error}")))?;
-    if options.choice().several() {
+    if options.follow || options.choice().several() {
         sinks.name_processes();
     }
     Ok(sinks)
@@ -401,7 +407,7 @@ fn follow(
 ) -> Result<(), Error> {
     let until = options.duration.map(|d| Instant::now() + d);
     interpreter.session.limit = options.count;
-    interpreter.session.resume(None)?;
+    interpreter.session.resume()?;
     banner(interpreter);
     loop {
         search = search.filter(|search| !search.is_over());
@@ -431,7 +437,7 @@ fn follow(
             ) => interpreter.asked(tid, number, &bodies)?,
             (Wake::Stopped(_), _) => {
                 // A `break` without `continue` in a script: this front never stops anything.
-                interpreter.session.resume(None)?;
+                interpreter.session.resume()?;
             }
         }
     }

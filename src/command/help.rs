@@ -64,6 +64,7 @@ const TOPICS: &[(&str, &str, &[&str])] = &[
             "sample",
             "handle",
             "signal",
+            "queue-signal",
         ],
     ),
     (

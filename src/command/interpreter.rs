@@ -453,13 +453,13 @@ impl Interpreter {
     }
 
     /// Lets the target go on and waits until a person must see something.
-    pub fn go(&mut self, signal: Option<i32>) -> Result<(), Error> {
+    pub fn go(&mut self) -> Result<(), Error> {
         self.session.output.flush();
         self.resumed = true;
         if self.session.background {
             fail!("Cannot execute this command while the selected thread is running.");
         }
-        self.session.resume(signal)?;
+        self.session.resume()?;
         if self.to_background {
             self.session.background = true;
             return Ok(());

@@ -42,7 +42,7 @@ pub fn run(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
 }
 
 /// A command's arguments without the `&` that lets the program run while more is typed.
-fn in_background(arguments: &str) -> (&str, bool) {
+pub(super) fn in_background(arguments: &str) -> (&str, bool) {
     match arguments.strip_suffix('&') {
         Some(rest) => (rest.trim_end(), true),
         None => (arguments, false),
@@ -50,10 +50,10 @@ fn in_background(arguments: &str) -> (&str, bool) {
 }
 
 /// Lets the program go on, in the background or until something happens.
-fn go(i: &mut Interpreter, background: bool) -> Result<(), Error> {
+pub(super) fn go(i: &mut Interpreter, background: bool) -> Result<(), Error> {
     let before = i.to_background;
     i.to_background |= background;
-    let result = i.go(None);
+    let result = i.go();
     i.to_background = before;
     result
 }

@@ -1,8 +1,11 @@
-//! `handle` and `info signals`: what happens to the program's signals.
+//! What happens to the program's signals (`handle`, `info signals`), and which one a thread gets as it
+//! goes on (`signal`, `queue-signal`).
 
 use super::interpreter::{Call, Interpreter};
+use super::running::{go, in_background};
+use crate::engine::protocol::Reason;
 use crate::error::{Error, fail};
-use crate::session::signals::{HEAD, ONLY, Row, Signals};
+use crate::session::signals::{HEAD, ONLY, Row, Signals, describe};
 
 /// What a word of `handle` changes; it may be shortened to so many letters.
 type Word = (&'static str, usize, fn(&mut Row));
@@ -121,6 +124,101 @@ pub fn info(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
     let line = i.session.signals.lines(&[place]);
     i.print(&line);
     Ok(())
+}
+
+/// `signal SIGNAL`
+pub fn signal(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
+    let (argument, background) = in_background(call.arguments);
+    let place = of_thread(i, argument)?;
+    if !i.asking && !confirm_others(i)? {
+        fail!("Not confirmed.");
+    }
+    let number = number_of(i, place);
+    i.session.queue_signal(number)?;
+    if call.from_tty {
+        let text = match place {
+            Some(place) => format!("signal {}", i.session.signals.rows()[place].name),
+            None => "no signal".into(),
+        };
+        i.print(&format!("Continuing with {text}.\n"));
+    }
+    if i.asking {
+        i.resumed = true;
+        return Ok(());
+    }
+    go(i, background)
+}
+
+/// `queue-signal SIGNAL`
+pub fn queue_signal(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
+    let place = of_thread(i, call.arguments)?;
+    if let Some(place) = place
+        && !i.session.signals.rows()[place].pass
+    {
+        fail!("Signal handling set to not pass this signal to the program.");
+    }
+    let number = number_of(i, place);
+    i.session.queue_signal(number)
+}
+
+/// The signal that an argument means for the thread that stands; `None`: no signal.
+fn of_thread(i: &mut Interpreter, argument: &str) -> Result<Option<usize>, Error> {
+    i.session.need_target()?;
+    if i.session.background {
+        fail!("Cannot execute this command while the selected thread is running.");
+    }
+    if argument.is_empty() {
+        fail!("Argument required (signal number).");
+    }
+    let place = match i.session.signals.named(argument) {
+        Some(place) => place,
+        None => match super::data::signed_number(i, argument)? {
+            0 => return Ok(None),
+            number => numbered(number)?,
+        },
+    };
+    if i.session.signals.rows()[place].number == 0 {
+        fail!("{argument} is no signal of this system.");
+    }
+    Ok(Some(place))
+}
+
+fn number_of(i: &Interpreter, place: Option<usize>) -> i32 {
+    place.map_or(0, |place| i.session.signals.rows()[place].number)
+}
+
+/// Asks if other threads will get the signals that they stopped with.
+fn confirm_others(i: &mut Interpreter) -> Result<bool, Error> {
+    let target = i.session.need_target()?;
+    let policy = i.session.signals.policy(0);
+    let passed = |number: i32| policy.pass >> (number - 1).clamp(0, 63) & 1 == 1;
+    let mut note = String::new();
+    let mut selected = 1;
+    for thread in target.threads.iter() {
+        if thread.tid == target.selected {
+            selected = thread.number;
+            continue;
+        }
+        let presented = !target.waiting.iter().any(|stop| stop.tid == thread.tid);
+        if let Some(Reason::Signal { number, .. }) = thread.reason
+            && presented
+            && passed(number)
+        {
+            let what = describe(number);
+            let line = format!(
+                "  Thread {} previously stopped with signal {what}.\n",
+                thread.number
+            );
+            note.push_str(&line);
+        }
+    }
+    if note.is_empty() {
+        return Ok(true);
+    }
+    let text = format!(
+        "Note:\n{note}Continuing thread {selected} (the current thread) with specified signal will\nstill deliver the signals noted above to their respective threads.\nContinue anyway? "
+    );
+    i.query(&text)
 }
 
 #[cfg(test)]

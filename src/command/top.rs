@@ -266,6 +266,12 @@ pub static TOP: Table<Action> = Table {
             action: foreign,
         },
         Entry {
+            name: "queue-signal",
+            aliases: &[],
+            help: "Say which signal the selected thread gets when it goes on.\nUsage: queue-signal SIGNAL\nSIGNAL is as for `signal'; one that `handle' keeps from the program is refused.",
+            action: signals::queue_signal,
+        },
+        Entry {
             name: "quit",
             aliases: &["exit", "q"],
             help: "Leave trapline: a launched program is ended, another one is left running.\nUsage: quit [STATUS]",
@@ -312,6 +318,12 @@ pub static TOP: Table<Action> = Table {
             aliases: &[],
             help: "Show a setting.\nUsage: show [SETTING]",
             action: settings::show,
+        },
+        Entry {
+            name: "signal",
+            aliases: &[],
+            help: "Go on, and give the selected thread a signal.\nUsage: signal SIGNAL [&]\nSIGNAL is a name or a number from 1 to 15; 0: none, so that the signal that the thread stopped with is\ndropped. It is given whatever `handle' says. With & the program runs while more is typed.",
+            action: signals::signal,
         },
         Entry {
             name: "silent",

@@ -1,5 +1,6 @@
 //! The front's end: starts the keeper, asks it, and reads events and records in order.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::fs::File;
 use std::io;
@@ -7,6 +8,7 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::FileExt;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -14,8 +16,8 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use super::keeper;
 use super::link::Link;
 use super::protocol::{
-    AddressSpaceId, Answer, Envelope, Event, Failure, Launch, MAX_PACKET, Message, Reason, Request,
-    SignalPolicy, SiteId, SiteSpec, TargetId, Tid,
+    AddressSpaceId, Answer, Children, Envelope, Event, Failure, Fate, Launch, MAX_PACKET, Message,
+    Reason, Request, SignalPolicy, SiteId, SiteSpec, TargetId, Tid,
 };
 use crate::arch::Registers;
 use crate::record::ring::Ring;
@@ -73,7 +75,8 @@ pub struct Started {
 
 /// What the front keeps of one target.
 struct Target {
-    ring: Ring,
+    /// That of the process it came of, for a followed child.
+    records: Rc<Records>,
     /// The image whose addresses are in `sites`.
     space: AddressSpaceId,
     memory: File,
@@ -82,6 +85,40 @@ struct Target {
     /// Site number to address, and address to the program's byte there.
     sites: HashMap<SiteId, u64>,
     originals: BTreeMap<u64, u8>,
+    /// How often its sites were changed.
+    changes: u64,
+}
+
+/// The records of a target and of those that came of it.
+struct Records {
+    ring: Ring,
+    /// One that was taken out too early, and where it was.
+    early: RefCell<Option<(u64, Record)>>,
+}
+
+impl Records {
+    /// The oldest record, if it lies before a position and its process was told of already.
+    fn take(
+        &self,
+        words: &mut Vec<u64>,
+        before: Option<u64>,
+        known: impl Fn(TargetId) -> bool,
+    ) -> Option<Happening> {
+        let mut early = self.early.borrow_mut();
+        while early.is_none() {
+            let at = self.ring.tail();
+            if before.is_some_and(|before| at >= before) || !self.ring.pop(words) {
+                return None;
+            }
+            *early = wire::decode(words).map(|record| (at, record));
+        }
+        let target = |record: &Record| TargetId(record.header.target);
+        let in_time = |(at, record): &mut (u64, Record)| {
+            before.is_none_or(|before| *at < before) && known(target(record))
+        };
+        let (_, record) = early.take_if(in_time)?;
+        Some(Happening::Hit(target(&record), record))
+    }
 }
 
 /// The keeper, seen from the front.
@@ -155,14 +192,43 @@ impl Keeper {
     }
 
     /// Attaches to a running process; nothing is stopped.
-    pub fn attach(&mut self, pid: i32, signals: SignalPolicy) -> Result<Started, EngineError> {
+    pub fn attach(
+        &mut self,
+        pid: i32,
+        signals: SignalPolicy,
+        children: Children,
+    ) -> Result<Started, EngineError> {
         let target = self.new_target();
         let request = Request::Attach {
             target,
             pid,
             signals,
+            children,
         };
         self.begin(target, request)
+    }
+
+    /// Says what becomes of the children that a target makes from now on.
+    pub fn set_children(
+        &mut self,
+        target: TargetId,
+        children: Children,
+    ) -> Result<(), EngineError> {
+        let request = Request::Children { target, children };
+        self.ask(request, None).map(drop)
+    }
+
+    /// True if a followed child has the very sites that `parent` has: nobody has changed either's
+    /// since it was made.
+    pub fn has_sites_of(&self, child: TargetId, parent: TargetId) -> bool {
+        let changes = |target| self.targets.get(target).map(|known| known.changes);
+        changes(&child) == changes(&parent)
+    }
+
+    /// The sites that the keeper holds in a target.
+    pub fn sites(&self, target: TargetId) -> Vec<SiteId> {
+        let known = self.targets.get(&target);
+        known.map_or_else(Vec::new, |known| known.sites.keys().copied().collect())
     }
 
     /// Arms a site, or replaces the probes of an armed one. No thread needs to stand.
@@ -222,6 +288,7 @@ impl Keeper {
         let Some(known) = self.targets.get_mut(&target) else {
             return Ok(refused);
         };
+        known.changes += 1;
         let failed: HashSet<SiteId> = refused.iter().map(|(id, _)| *id).collect();
         for (id, address, first) in armed {
             if let Some(first) = first.filter(|_| !failed.contains(&id)) {
@@ -259,6 +326,7 @@ impl Keeper {
             let Some(known) = self.targets.get_mut(&target) else {
                 continue;
             };
+            known.changes += 1;
             for (site, _) in batch {
                 if let Some(address) = known.sites.remove(site) {
                     known.originals.remove(&address);
@@ -268,19 +336,13 @@ impl Keeper {
         Ok(refused)
     }
 
-    /// Lets one stopped thread, or all, go on. `signal` replaces the one it stopped with. A thread
-    /// whose stop was not handed out yet waits for that.
-    pub fn resume(
-        &mut self,
-        target: TargetId,
-        tid: Option<Tid>,
-        signal: Option<i32>,
-    ) -> Result<(), EngineError> {
+    /// Lets one stopped thread, or all, go on. A thread whose stop was not handed out yet waits for
+    /// that.
+    pub fn resume(&mut self, target: TargetId, tid: Option<Tid>) -> Result<(), EngineError> {
         let request = Request::Resume {
             target,
             tid,
             seen: self.seen(target),
-            signal,
         };
         self.ask(request, None).map(drop)
     }
@@ -292,7 +354,6 @@ impl Keeper {
             target,
             tid: Some(tid),
             seen: self.seen(target),
-            signal: None,
         };
         self.send(request, None).map(drop)
     }
@@ -401,6 +462,22 @@ impl Keeper {
         Ok(())
     }
 
+    /// A stopped thread gets a signal (0: none) when it goes on, instead of the one that it stopped
+    /// with.
+    pub fn queue_signal(
+        &mut self,
+        target: TargetId,
+        tid: Tid,
+        signal: i32,
+    ) -> Result<(), EngineError> {
+        let request = Request::QueueSignal {
+            target,
+            tid,
+            signal,
+        };
+        self.ask(request, None).map(drop)
+    }
+
     /// Changes what a target's signals do.
     pub fn set_signals(
         &mut self,
@@ -471,21 +548,24 @@ impl Keeper {
         let barrier = self.events.front().map(|event| match event {
             Event::Stopped { target, ring, .. }
             | Event::Signalled { target, ring, .. }
-            | Event::Exited { target, ring, .. } => Some((*target, *ring)),
+            | Event::Exited { target, ring, .. }
+            | Event::Forked { target, ring, .. }
+            | Event::Lost { target, ring, .. } => Some((*target, *ring)),
             _ => None,
         });
         let words = &mut self.words;
+        let known = |target| self.targets.contains_key(&target);
         match barrier {
             Some(Some((target, ring))) => self
                 .targets
                 .get(&target)
-                .and_then(|known| take_record(target, &known.ring, words, Some(ring)))
+                .and_then(|it| it.records.take(words, Some(ring), known))
                 .or_else(|| self.events.pop_front().map(Happening::Event)),
             Some(None) => self.events.pop_front().map(Happening::Event),
             None => self
                 .targets
-                .iter()
-                .find_map(|(target, known)| take_record(*target, &known.ring, words, None)),
+                .values()
+                .find_map(|it| it.records.take(words, None, known)),
         }
     }
 
@@ -508,12 +588,16 @@ impl Keeper {
                 Some(memory),
             ) => {
                 let known = Target {
-                    ring,
+                    records: Rc::new(Records {
+                        ring,
+                        early: RefCell::default(),
+                    }),
                     space,
                     memory,
                     seen: 0,
                     sites: HashMap::new(),
                     originals: BTreeMap::new(),
+                    changes: 0,
                 };
                 self.targets.insert(target, known);
                 Ok(Started {
@@ -601,7 +685,30 @@ impl Keeper {
         }
     }
 
-    fn queue(&mut self, event: Event, memory: Option<File>) {
+    fn queue(&mut self, event: Event, mut memory: Option<File>) {
+        if let Event::Forked {
+            target,
+            tid,
+            fate: Fate::Kept(child),
+            ..
+        } = &event
+            && let (Some(parent), Some(memory)) = (self.targets.get(target), memory.take())
+        {
+            // What its parent has at this moment it has, too, unless it has executed a program.
+            let copy = tid.0 != 0;
+            let child_sites = copy.then(|| (parent.sites.clone(), parent.originals.clone()));
+            let (sites, originals) = child_sites.unwrap_or_default();
+            let known = Target {
+                records: parent.records.clone(),
+                space: parent.space,
+                memory,
+                seen: 0,
+                sites,
+                originals,
+                changes: parent.changes,
+            };
+            self.targets.insert(*child, known);
+        }
         if let Event::Stopped {
             target,
             reason: Reason::Exec { space },
@@ -631,23 +738,6 @@ impl Drop for Keeper {
         // The closed socket makes it leave every target and end.
         self.link = None;
         let _ = self.process.wait();
-    }
-}
-
-/// The oldest record of a ring, of those that end before a position.
-fn take_record(
-    target: TargetId,
-    ring: &Ring,
-    words: &mut Vec<u64>,
-    before: Option<u64>,
-) -> Option<Happening> {
-    loop {
-        if before.is_some_and(|before| ring.tail() >= before) || !ring.pop(words) {
-            return None;
-        }
-        if let Some(record) = wire::decode(words) {
-            return Some(Happening::Hit(target, record));
-        }
     }
 }
 

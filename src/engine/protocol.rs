@@ -92,6 +92,40 @@ impl SignalPolicy {
     };
 }
 
+/// What becomes of the processes that a target makes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Children {
+    /// They are traced like their parent, with its sites, as targets of their own; otherwise they are
+    /// let go, unharmed.
+    pub keep: bool,
+    /// The thread that makes one stops ([`Reason::Forked`]), and the new process, if it is kept,
+    /// stands too.
+    pub stop: bool,
+}
+
+/// How a process came to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Birth {
+    /// With a copy of the memory: `fork`, or `clone` like it.
+    Fork,
+    /// With its parent's memory, while the parent waits: `vfork`, `posix_spawn`.
+    Vfork,
+    /// With its parent's memory, beside it: `clone` with `CLONE_VM` only.
+    Clone,
+}
+
+/// What became of a new process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Fate {
+    /// It was let go, unharmed.
+    LetGo,
+    /// It has its parent's memory: it is traced as if it were a thread of the parent, until it ends or
+    /// executes a program.
+    Shares,
+    /// It is a target of its own, with its parent's sites, or with none if it has executed a program.
+    Kept(TargetId),
+}
+
 /// How to launch a program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Launch {
@@ -109,6 +143,8 @@ pub struct Launch {
     pub stdout_to_stderr: bool,
     /// What its signals do.
     pub signals: SignalPolicy,
+    /// What becomes of its children.
+    pub children: Children,
 }
 
 /// What the front asks.
@@ -123,6 +159,12 @@ pub enum Request {
         target: TargetId,
         pid: i32,
         signals: SignalPolicy,
+        children: Children,
+    },
+    /// What becomes of the children that a target makes from now on.
+    Children {
+        target: TargetId,
+        children: Children,
     },
     /// Arms sites or replaces the probes of armed ones. Answer: [`Answer::Refused`].
     Arm {
@@ -144,8 +186,13 @@ pub enum Request {
         /// The number of the last stop that the front has looked at. A thread whose stop came
         /// later waits on, since the front will act on what it says.
         seen: u64,
-        /// Delivered instead of the signal that the thread stopped with: `Some(0)` = none.
-        signal: Option<i32>,
+    },
+    /// A stopped thread gets this signal (0: none) when it goes on, instead of the one that it
+    /// stopped with.
+    QueueSignal {
+        target: TargetId,
+        tid: Tid,
+        signal: i32,
     },
     /// Stops every thread. The answer comes when all of them stand. Threads that arrive at a
     /// stopping site meanwhile send their own [`Event::Stopped`] first.
@@ -189,9 +236,11 @@ impl Request {
         match self {
             Request::Launch { target, .. }
             | Request::Attach { target, .. }
+            | Request::Children { target, .. }
             | Request::Arm { target, .. }
             | Request::Disarm { target, .. }
             | Request::Resume { target, .. }
+            | Request::QueueSignal { target, .. }
             | Request::Interrupt { target }
             | Request::Registers { target, .. }
             | Request::SetRegisters { target, .. }
@@ -279,6 +328,8 @@ pub enum Reason {
     Signal { number: i32, code: i32 },
     /// A new program image: every site is forgotten; resolve again, then resume.
     Exec { space: AddressSpaceId },
+    /// It has made a process; [`Event::Forked`] came before.
+    Forked { child: i32, birth: Birth },
 }
 
 /// What happens by itself.
@@ -318,16 +369,28 @@ pub enum Event {
         target: TargetId,
         tid: Tid,
     },
-    /// A child that is let go, unharmed.
+    /// A process was made, or one that had its parent's memory has executed a program. With it comes
+    /// a descriptor of its memory, if it is kept.
     Forked {
         target: TargetId,
+        /// The thread that made it; 0 behind an `execve`.
+        tid: Tid,
         child: i32,
+        birth: Birth,
+        fate: Fate,
+        ring: u64,
     },
     /// The process ended: exactly one of code and signal is `Some`.
     Exited {
         target: TargetId,
         code: Option<i32>,
         signal: Option<i32>,
+        ring: u64,
+    },
+    /// The process executes a program whose memory cannot be reached: it was left.
+    Lost {
+        target: TargetId,
+        why: Failure,
         ring: u64,
     },
     /// Something that a person should know (a site that could not be passed and was taken out…).

@@ -44,7 +44,7 @@ fn is_change(line: &str, resolver: &dyn Resolver) -> bool {
             let (_, rest) = split_word(arguments);
             rest.starts_with('=') && !rest.starts_with("==")
         }
-        Ok(None) => matches!(name, "kill"),
+        Ok(None) => matches!(name, "kill" | "signal" | "queue-signal"),
         Err(_) => false,
     }
 }

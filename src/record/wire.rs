@@ -64,6 +64,9 @@ pub struct Header {
     pub mono_ns: u64,
     /// CLOCK_REALTIME at the hit, nanoseconds since the epoch.
     pub wall_ns: u64,
+    /// The engine's number of the traced process whose memory it is; one that shares it may have made
+    /// the hit.
+    pub target: u32,
     /// Process id.
     pub pid: i32,
     /// Thread id.
@@ -127,7 +130,7 @@ pub struct Record {
     pub segments: Vec<Segment>,
 }
 
-const HEADER_WORDS: usize = 7 + Registers::COUNT;
+const HEADER_WORDS: usize = 8 + Registers::COUNT;
 const MEMORY: u64 = 1;
 const VARIABLE: u64 = 2;
 const ENTRY: u64 = 3;
@@ -203,7 +206,8 @@ impl Builder {
             u32::from(header.command),
         );
         self.words[6] = at;
-        self.words[7..HEADER_WORDS].copy_from_slice(&header.registers.0);
+        self.words[7] = header.target.into();
+        self.words[8..HEADER_WORDS].copy_from_slice(&header.registers.0);
         &self.words
     }
 }
@@ -233,7 +237,8 @@ pub fn decode(words: &[u64]) -> Option<Record> {
             }
             _ => return None,
         },
-        registers: Registers(head[7..].try_into().ok()?),
+        target: u32::try_from(head[7]).ok()?,
+        registers: Registers(head[8..].try_into().ok()?),
     };
     let mut segments = Vec::new();
     while !rest.is_empty() {
@@ -289,6 +294,7 @@ mod tests {
         Header {
             mono_ns: 1,
             wall_ns: 2,
+            target: 9,
             pid: -3,
             tid: 4,
             cpu: Some(0),

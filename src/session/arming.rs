@@ -73,19 +73,22 @@ impl Session {
     pub fn sync(&mut self) -> Result<(), Error> {
         self.sync_counters()?;
         self.sync_signals()?;
+        self.sync_children()?;
         self.stale |= std::mem::take(&mut self.variables.retyped);
-        if !self.stale {
+        if !self.stale && !self.targets.iter().any(|target| target.stale) {
             return Ok(());
         }
         let begun = Instant::now();
         let mut failed = Vec::new();
         for _ in 0..ATTEMPTS {
-            self.stale = false;
+            let all = std::mem::take(&mut self.stale);
             failed.clear();
             for index in 0..self.targets.len() {
-                failed.push((index, self.sync_target(index)?));
+                if std::mem::take(&mut self.targets[index].stale) || all {
+                    failed.push((index, self.sync_target(index)?));
+                }
             }
-            if !self.stale {
+            if !self.stale && !self.targets.iter().any(|target| target.stale) {
                 break;
             }
         }

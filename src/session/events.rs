@@ -11,7 +11,7 @@ use super::view::Names;
 use super::{Announced, Session, engine_error, process, signals};
 use crate::arch::Registers;
 use crate::engine::client::Happening;
-use crate::engine::protocol::{Event, Reason, TargetId, Tid};
+use crate::engine::protocol::{Event, Failure, Reason, TargetId, Tid};
 use crate::error::Error;
 use crate::lang;
 use crate::lang::script::Node;
@@ -91,7 +91,7 @@ fn missed(threads: u64, children: u64) -> String {
 
 impl Session {
     /// Lets everything go on that stands. Stops that were not presented yet come first.
-    pub fn resume(&mut self, signal: Option<i32>) -> Result<(), Error> {
+    pub fn resume(&mut self) -> Result<(), Error> {
         self.sync()?;
         for index in 0..self.targets.len() {
             let target = &mut self.targets[index];
@@ -105,7 +105,7 @@ impl Session {
                 thread.goes();
             }
             let id = target.id;
-            match self.keeper()?.resume(id, None, signal) {
+            match self.keeper()?.resume(id, None) {
                 Err(error) if !is_gone(&error) => return Err(engine_error(&error)),
                 // It has ended meanwhile, which an event tells.
                 Ok(()) | Err(_) => {}
@@ -196,14 +196,14 @@ impl Session {
                 let id = target.id;
                 target.threads.iter_mut().for_each(|t| t.goes());
                 self.keeper()?
-                    .resume(id, None, None)
+                    .resume(id, None)
                     .map_err(|e| engine_error(&e))?;
             }
         }
         Ok(None)
     }
 
-    fn index_of(&self, id: TargetId) -> Option<usize> {
+    pub(super) fn index_of(&self, id: TargetId) -> Option<usize> {
         self.targets.iter().position(|t| t.id == id)
     }
 
@@ -267,11 +267,15 @@ impl Session {
                 }
                 Ok(None)
             }
-            Event::Forked { child, .. } => {
-                self.tell(&format!(
-                    "[Detaching after fork from child process {child}]\n"
-                ));
+            Event::Forked { .. } => {
+                self.followed(event)?;
                 Ok(None)
+            }
+            Event::Lost { target, why, .. } => {
+                if let Some(index) = self.index_of(target) {
+                    self.lost(index, why);
+                }
+                Ok(self.targets.is_empty().then_some(Wake::Ended))
             }
             Event::Exited {
                 target,
@@ -347,6 +351,10 @@ impl Session {
                 self.stand(index)?;
                 self.present_signal(index, stop.tid, number);
                 Ok(Some(Wake::Stopped(Vec::new())))
+            }
+            Reason::Forked { .. } => {
+                self.pass_by(index, stop.tid, all_stand)?;
+                Ok(None)
             }
             Reason::Exec { .. } => {
                 self.executed(index)?;
@@ -647,15 +655,16 @@ impl Session {
         }
     }
 
+    /// The signal is told before the thread that it came to is switched to, as in gdb.
     fn present_signal(&mut self, index: usize, tid: Tid, number: i32) {
         self.announce_threads(index);
         self.targets[index].selected = tid;
-        self.switching(index, tid);
         let Some(registers) = self.registers(tid) else {
             return;
         };
-        let mut text = self.signal_text(index, tid, number);
-        text += &format!("{}\n", self.frame(index, &registers));
+        self.tell(&self.signal_text(index, tid, number));
+        self.switching(index, tid);
+        let text = format!("{}\n", self.frame(index, &registers));
         self.announced = Some(Announced { text, shown: true });
     }
 
@@ -686,6 +695,19 @@ impl Session {
             .map(|library| format!(" from {library}"))
             .unwrap_or_default();
         format!("{pc:#018x} in {name} (){from}")
+    }
+
+    /// A target executes a program that cannot be traced.
+    fn lost(&mut self, index: usize, why: Failure) {
+        let target = self.take_target(index);
+        if let Some(keeper) = &mut self.keeper {
+            keeper.forget(target.id);
+        }
+        self.forget_addresses(&target);
+        let pid = target.pid;
+        self.output.complain(&format!(
+            "warning: Process {pid} executes a program that cannot be traced, and was left. {why}"
+        ));
     }
 
     fn ended(&mut self, index: usize, code: Option<i32>, signal: Option<i32>) {

@@ -30,7 +30,7 @@ pub enum Unresolved {
 }
 
 /// See the module.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub struct Images {
     /// The modules, the program first.
     pub modules: Modules,

@@ -325,7 +325,7 @@ impl Session {
                 self.tell_unloaded(index, name);
             }
         }
-        self.relocate();
+        self.relocate_in(index);
         Ok(())
     }
 

@@ -35,6 +35,16 @@ impl Session {
         }
     }
 
+    /// The selected thread gets a signal (0: none) when it goes on, instead of the one that it stopped
+    /// with.
+    pub fn queue_signal(&mut self, signal: i32) -> Result<(), Error> {
+        self.need_stand()?;
+        let target = self.need_target()?;
+        let (id, tid) = (target.id, target.selected);
+        let queued = self.keeper()?.queue_signal(id, tid, signal);
+        queued.map_err(|error| engine_error(&error))
+    }
+
     /// Tells the keeper what signals do now.
     pub(super) fn sync_signals(&mut self) -> Result<(), Error> {
         let policy = self.policy();
@@ -107,6 +117,7 @@ impl Session {
             skip_execs: shell.into(),
             stdout_to_stderr: self.stdout_to_stderr,
             signals: self.policy(),
+            children: self.children(),
         }
     }
 
@@ -155,8 +166,8 @@ impl Session {
     pub fn attach(&mut self, pid: i32) -> Result<(), Error> {
         process::check(pid)?;
         self.signals.with_threads();
-        let policy = self.policy();
-        let started = match self.keeper()?.attach(pid, policy) {
+        let (policy, children) = (self.policy(), self.children());
+        let started = match self.keeper()?.attach(pid, policy, children) {
             Ok(started) => started,
             Err(EngineError::Refused(failure)) => {
                 return Err(process::explain_attach(pid, &failure));
@@ -206,7 +217,9 @@ impl Session {
             sites: Default::default(),
             watch: None,
             policy: self.policy(),
+            children: self.children(),
             late_interrupt: false,
+            stale: false,
             nowhere: Default::default(),
             next_site: 0,
         });
@@ -237,7 +250,7 @@ impl Session {
         self.tell(&text);
         self.read_modules(index)?;
         self.watch_libraries(index)?;
-        self.relocate();
+        self.relocate_in(index);
         Ok(())
     }
 
@@ -281,7 +294,7 @@ impl Session {
                         self.replay(index, &record);
                     }
                 }
-                Ok(Some(Happening::Event(_))) => {}
+                Ok(Some(Happening::Event(event))) => drop(self.followed(event)),
                 Ok(None) | Err(_) => break,
             }
         }

@@ -7,6 +7,7 @@
 
 pub(crate) mod arming;
 pub(crate) mod breakpoint;
+pub(crate) mod children;
 pub(crate) mod events;
 mod foreign;
 pub(crate) mod images;
@@ -35,7 +36,7 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use crate::engine::client::{EngineError, Keeper};
-use crate::engine::protocol::{Failure, Reason, SignalPolicy, SiteId, TargetId, Tid};
+use crate::engine::protocol::{Children, Failure, Reason, SignalPolicy, SiteId, TargetId, Tid};
 use crate::error::Error;
 use crate::lang::examine::ExamineState;
 use crate::lang::script::Resolver;
@@ -82,8 +83,12 @@ pub struct Target {
     pub watch: Option<Watch>,
     /// What its signals do at present.
     pub policy: SignalPolicy,
+    /// What the keeper does with the processes that it makes.
+    pub children: Children,
     /// A Ctrl-C was presented while the program's own SIGINT for it was still on its way.
     pub late_interrupt: bool,
+    /// What its sites run is to be looked at, and of no other target.
+    pub stale: bool,
     /// The probes that are in other processes and not in this one, which was said.
     pub nowhere: BTreeSet<u32>,
     next_site: u32,
@@ -141,6 +146,8 @@ pub struct Session {
     pub sinks: Option<Sinks>,
     /// The processes are looked at and not changed.
     pub read_only: bool,
+    /// The processes that targets make are traced too.
+    pub follow_children: bool,
     /// A launched program's standard output goes to standard error.
     pub stdout_to_stderr: bool,
     /// The targets are meant to run: nothing is presented at the moment.
@@ -149,6 +156,8 @@ pub struct Session {
     pub background: bool,
     /// Probes, modules or types changed since the sites were made.
     pub stale: bool,
+    /// Some probe was found in another target than the first one.
+    elsewhere: bool,
     /// What `x` goes on with.
     pub examine: ExamineState,
     /// How many hits are still to be shown (`--count`).
@@ -194,10 +203,12 @@ impl Session {
             flushed: Instant::now(),
             arming: arming::Arming::default(),
             unarmed: BTreeMap::new(),
+            follow_children: false,
             stdout_to_stderr: false,
             running: false,
             background: false,
             stale: false,
+            elsewhere: false,
             examine: ExamineState::default(),
             limit: None,
             stop_hook: false,
@@ -269,7 +280,7 @@ impl Session {
         let target = self.targets.remove(index);
         if self.targets.is_empty() {
             self.background = false;
-        } else {
+        } else if index == 0 || self.elsewhere {
             self.relocate();
         }
         target

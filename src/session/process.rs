@@ -27,6 +27,11 @@ pub(super) fn status(pid: i32, name: &str) -> Option<String> {
     Some(line.trim_start_matches(':').trim().to_string())
 }
 
+/// The process that a thread belongs to.
+pub fn of_thread(tid: i32) -> Option<i32> {
+    status(tid, "Tgid")?.parse().ok()
+}
+
 /// Whether a process is gone, but for its parent.
 pub fn has_ended(pid: i32) -> bool {
     status(pid, "State").is_none_or(|state| state.starts_with(['Z', 'X']))

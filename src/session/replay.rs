@@ -7,6 +7,7 @@ use super::Session;
 use super::breakpoint::{Disposition, Origin};
 use super::messages::Known;
 use super::plan::{PIECES, Plan, Returns};
+use super::process;
 use super::view::View;
 use crate::arch::{self, ExitKind, Registers};
 use crate::engine::protocol::{SiteId, Tid};
@@ -121,7 +122,9 @@ impl Session {
         let header = Header {
             mono_ns: clock::monotonic_ns(),
             wall_ns: clock::wall_ns(),
-            pid: self.target()?.pid,
+            target: self.target()?.id.0,
+            // One that shares the target's memory is another process.
+            pid: process::of_thread(tid.0).unwrap_or(self.target()?.pid),
             tid: tid.0,
             cpu: None,
             site: 0,
@@ -246,7 +249,7 @@ impl Session {
         if nothing_to_tell || index >= self.targets.len() {
             return (out, None);
         }
-        let comm = self.comm(index, Tid(record.header.tid));
+        let comm = self.comm(index, record.header.pid, record.header.tid);
         let probe = self.probes.at_place(record.header.probe);
         let pc = record.header.registers.pc();
         let site = probe.map(|probe| (Session::named_by(probe, pc), probe.spec.clone()));
@@ -298,7 +301,7 @@ impl Session {
         let header = &record.header;
         let site = header.registers.pc();
         self.targets[index].threads.add(Tid(header.tid));
-        let comm = self.comm(index, Tid(header.tid));
+        let comm = self.comm(index, header.pid, header.tid);
         let way_out = self
             .probes
             .get(number)
@@ -337,10 +340,9 @@ impl Session {
     }
 
     /// The name of a thread, or what its process runs if it is gone.
-    fn comm(&mut self, index: usize, tid: Tid) -> String {
+    fn comm(&mut self, index: usize, pid: i32, tid: i32) -> String {
         let target = &mut self.targets[index];
-        let pid = target.pid;
-        if let Some(thread) = target.threads.get_mut(tid) {
+        if let Some(thread) = target.threads.get_mut(Tid(tid)) {
             thread.learn_name(pid);
             if !thread.name.is_empty() {
                 return thread.name.clone();

@@ -13,6 +13,7 @@ use crate::error::Error;
 use crate::lang::{self, braces};
 
 /// One site of one target.
+#[derive(Debug, Clone)]
 pub struct Site {
     /// The front's number.
     pub id: SiteId,
@@ -38,6 +39,7 @@ impl Session {
         for target in 1..self.targets.len() {
             let found = self.locate_in(target, spec, origin);
             if found.is_ok() {
+                self.elsewhere = true;
                 return found;
             }
         }
@@ -135,6 +137,7 @@ impl Session {
     /// Finds every probe again: the modules are other ones or lie elsewhere.
     pub fn relocate(&mut self) {
         self.stale = true;
+        self.elsewhere = false;
         let numbers: Vec<(u32, String, Origin)> = self
             .probes
             .iter()
@@ -174,6 +177,15 @@ impl Session {
                 }
             }
         }
+    }
+
+    /// Finds again what the change of one target may have changed.
+    pub(super) fn relocate_in(&mut self, index: usize) {
+        let nowhere = |probe: &Probe| probe.locations.is_empty();
+        if index == 0 || self.elsewhere || self.probes.iter().any(nowhere) {
+            return self.relocate();
+        }
+        self.targets[index].stale = true;
     }
 
     /// Switches one location of a probe on or off; false if there is no such one.

@@ -464,6 +464,7 @@ mod tests {
             header: Header {
                 mono_ns: 0,
                 wall_ns: 0,
+                target: 0,
                 pid: 0,
                 tid: 0,
                 cpu: None,

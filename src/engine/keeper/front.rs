@@ -16,7 +16,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 
 use crate::engine::link::Link;
-use crate::engine::protocol::{Answer, Event, Message, TargetId, Tid};
+use crate::engine::protocol::{Answer, Event, Fate, Message, TargetId, Tid};
 
 /// With more waiting for the front, what it can do without is dropped; bytes.
 const ROOM: usize = 256 << 10;
@@ -74,10 +74,10 @@ impl News {
         match *message {
             Message::Event(Event::ThreadStarted { target, tid }) => News::Began(target, tid),
             Message::Event(Event::ThreadExited { target, tid }) => News::Ended(target, tid),
-            // With its fields, so that it is decided anew when there are others.
+            // Of a child that is followed much more will be told.
             Message::Event(Event::Forked {
-                target: _,
-                child: _,
+                fate: Fate::LetGo | Fate::Shares,
+                ..
             }) => News::Child,
             _ => News::Needed,
         }
@@ -257,7 +257,7 @@ impl Outbox {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::protocol::MAX_PACKET;
+    use crate::engine::protocol::{Birth, MAX_PACKET};
 
     const TARGET: TargetId = TargetId(1);
 
@@ -319,7 +319,11 @@ mod tests {
             front.event(
                 Event::Forked {
                     target: TARGET,
+                    tid: Tid(1),
                     child,
+                    birth: Birth::Fork,
+                    fate: Fate::LetGo,
+                    ring: 0,
                 },
                 None,
             );

@@ -295,6 +295,7 @@ impl Target {
         let header = Header {
             mono_ns: moment.mono_ns,
             wall_ns: clock::wall_ns(),
+            target: self.id.0,
             pid: moment.pid,
             tid: moment.tid,
             cpu: moment.cpu,

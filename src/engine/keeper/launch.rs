@@ -141,7 +141,7 @@ fn wait_for_exec(pid: i32, mut errors: File) -> Result<Stopped, Failure> {
             Stop::Signal(stopped, signal) => drop(stopped.resume(signal)),
             Stop::Group(stopped) => drop(stopped.listen()),
             Stop::Interrupted(stopped)
-            | Stop::Cloned(stopped)
+            | Stop::Cloned(stopped, _)
             | Stop::Syscall(stopped)
             | Stop::Event(stopped) => {
                 drop(stopped.resume(0));

@@ -9,14 +9,16 @@
 
 use std::fs;
 
+use super::children::Unborn;
 use super::crash::Point;
 use super::memory::Memory;
+use super::policy::deliverable;
 use super::signals::{SignalState, TRAP_BIT, restarts_unseen};
 use super::slots::process_of;
 use super::stop::{Stop, Stopped};
 use super::sys;
 use super::target::Target;
-use super::thread::State;
+use super::thread::{State, Thread};
 use super::tracer::Stops;
 use crate::arch::{Register, SYSCALL};
 
@@ -40,8 +42,14 @@ impl Target {
         while let Ok(Some((tid, status))) = stops.next(self) {
             self.settle(tid, Stop::new(tid, status));
         }
-        for child in std::mem::take(&mut self.births).into_keys() {
-            self.settle_birth(child);
+        for (child, unborn) in std::mem::take(&mut self.births) {
+            if let Some(waits) = unborn.waits {
+                self.hold(waits, 0, None, false);
+            }
+            self.settle_birth(child, stops);
+        }
+        while let Some(child) = stops.child_of(self.pid) {
+            self.settle(child.tid(), Stop::Interrupted(child));
         }
         self.crash.pass(Point::Settled);
         self.ignore_trap_again(stops);
@@ -95,7 +103,10 @@ impl Target {
 
     /// Waits for the first stop of a child that its parent has told of: it may have a copy of the
     /// memory that was made when our int3s were in.
-    fn settle_birth(&mut self, child: i32) {
+    fn settle_birth(&mut self, child: i32, stops: &mut Stops<'_>) {
+        if let Some(stopped) = stops.met(child) {
+            return self.settle(child, Stop::Interrupted(stopped));
+        }
         loop {
             match sys::wait(child, false) {
                 Ok(Some((tid, status))) => return self.settle(tid, Stop::new(tid, status)),
@@ -109,11 +120,12 @@ impl Target {
 
     /// Deals with a stop of a thread that we leave: afterwards it stands where the program was.
     fn settle(&mut self, tid: i32, stop: Stop) {
-        if let Stop::Cloned(stopped) = &stop
+        if let Stop::Cloned(stopped, birth) = &stop
             && let Ok(child) = sys::event_message(stopped.tid())
             && !self.threads.contains_key(&child)
+            && sys::exists(child)
         {
-            self.births.insert(child, false);
+            self.births.insert(child, Unborn::of(tid, *birth));
         }
         let (stopped, signal) = match stop {
             Stop::Exited(_) | Stop::Killed(_) => {
@@ -193,14 +205,20 @@ impl Target {
             .map(|thread| thread.tid)
             .collect();
         for tid in held {
-            let thread = self.threads.remove(&tid);
-            if let Some(State::Held(held)) = thread.map(|thread| thread.state)
+            let Some(Thread { pid, state, .. }) = self.threads.remove(&tid) else {
+                continue;
+            };
+            if let State::Held(held) = state
                 && let Some((stopped, signal)) = self.take_queued_trap(held.stop, held.signal)
             {
                 if let Ok(registers) = stopped.registers() {
                     self.leave_slot(&stopped, registers);
                 }
-                let _ = stopped.detach(signal);
+                let delivered = deliverable(&stopped, signal);
+                if delivered != signal {
+                    let _ = sys::thread_kill(pid, tid, signal);
+                }
+                let _ = stopped.detach(delivered);
                 self.crash.pass(Point::Released);
             }
         }

@@ -12,8 +12,12 @@ mod entries;
 mod follow;
 mod front;
 mod hit;
+<<<<<<< HEAD
 #[cfg(test)]
 mod hostile;
+=======
+mod hosts;
+>>>>>>> main
 mod inject;
 mod launch;
 mod leave;
@@ -43,6 +47,7 @@ use std::thread::JoinHandle;
 
 use self::doorbell::{Bell, Doorbell};
 use self::front::{Front, Woken};
+use self::hosts::Hosts;
 use self::launch::Inheritance;
 use self::target::{Common, Parts};
 use self::tracer::{Left, Order, Tracer};
@@ -75,6 +80,7 @@ pub fn main() -> ExitCode {
     let keeper = Control {
         front: Arc::new(front),
         counters: Arc::new(counters),
+        hosts: Arc::default(),
         inheritance,
         threads: HashMap::new(),
     };
@@ -145,7 +151,9 @@ impl TracingThread {
 struct Control {
     front: Arc<Front>,
     counters: Arc<Counters>,
+    hosts: Arc<Hosts>,
     inheritance: Inheritance,
+    /// By the target that each began with.
     threads: HashMap<TargetId, TracingThread>,
 }
 
@@ -199,10 +207,10 @@ impl Control {
                 self.front.reply(sequence, answer);
             }
             request => {
-                let target = request.target();
+                let host = self.hosts.host(request.target());
                 let sent = self
                     .threads
-                    .get(&target)
+                    .get(&host)
                     .is_some_and(|thread| thread.order(Order::Request(sequence, request)));
                 if !sent {
                     self.front
@@ -214,11 +222,14 @@ impl Control {
 
     /// Leaves a target, and ends its thread if that has no other one.
     fn leave(&mut self, target: TargetId) -> Answer {
-        let left = self.threads.get(&target).map(|thread| thread.leave(target));
+        let host = self.hosts.host(target);
+        let left = self.threads.get(&host).map(|thread| thread.leave(target));
+        self.hosts.forget(target);
         if left == Some(Left::Nothing)
-            && let Some(thread) = self.threads.remove(&target)
+            && let Some(thread) = self.threads.remove(&host)
         {
             thread.end();
+            self.hosts.ended(host);
         }
         match left {
             Some(Left::Nothing | Left::Others) => Answer::Done,
@@ -248,6 +259,7 @@ impl Control {
             bell: Arc::new(bell),
             front: self.front.clone(),
             counters: self.counters.clone(),
+            hosts: self.hosts.clone(),
             inheritance: self.inheritance,
         };
         let bell = begin.bell.clone();
@@ -276,6 +288,7 @@ struct Begin {
     bell: Arc<Bell>,
     front: Arc<Front>,
     counters: Arc<Counters>,
+    hosts: Arc<Hosts>,
     inheritance: Inheritance,
 }
 
@@ -289,19 +302,31 @@ fn trace(begin: Begin, read: OwnedFd, inbox: Receiver<Order>) {
             return front.reply(sequence, Answer::Failed(failure));
         }
     };
-    let common = Common::new(front.clone(), begin.counters, begin.ring, begin.bell);
-    let parts = |signals| Parts {
+    let common = Common::new(
+        begin.id,
+        begin.hosts,
+        front.clone(),
+        begin.counters,
+        begin.ring,
+        begin.bell,
+    );
+    let parts = |signals, children| Parts {
         id: begin.id,
         signals,
+        children,
         common,
     };
     let begun = match begin.request {
-        Request::Attach { pid, signals, .. } => {
-            launch::attach(parts(signals), pid).map(|target| (target, None))
-        }
+        Request::Attach {
+            pid,
+            signals,
+            children,
+            ..
+        } => launch::attach(parts(signals, children), pid).map(|target| (target, None)),
         Request::Launch { launch, .. } => {
-            launch::launch(parts(launch.signals), &launch, begin.inheritance)
-                .map(|(target, stopped)| (target, Some(stopped)))
+            let parts = parts(launch.signals, launch.children);
+            let begun = launch::launch(parts, &launch, begin.inheritance);
+            begun.map(|(target, stopped)| (target, Some(stopped)))
         }
         _ => Err(Failure::Malformed),
     };

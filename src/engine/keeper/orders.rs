@@ -31,9 +31,8 @@ impl Target {
             Request::Arm { space, .. } if space != self.space => Answer::Failed(Failure::Replaced),
             Request::Arm { sites, .. } => self.arm(sites),
             Request::Disarm { sites, .. } => self.disarm(sites),
-            Request::Resume {
-                tid, seen, signal, ..
-            } => self.let_go_on(tid, seen, signal),
+            Request::Resume { tid, seen, .. } => self.let_go_on(tid, seen),
+            Request::QueueSignal { tid, signal, .. } => self.queue_signal(tid, signal),
             Request::Interrupt { .. } => {
                 self.patience.forget();
                 self.interrupting = Some(number);
@@ -57,6 +56,10 @@ impl Target {
             },
             Request::VectorRegisters { tid, .. } => {
                 self.with_held(tid, |stop| sys::xstate(stop.tid()).map(Answer::Bytes))
+            }
+            Request::Children { children, .. } => {
+                self.children = children;
+                Answer::Done
             }
             Request::Write { address, bytes, .. } => done(self.write(address, bytes)),
             Request::Signals { signals, .. } => {
@@ -132,7 +135,7 @@ impl Target {
     }
 
     /// Lets one thread or all of them go on, but for those whose stop the front has not seen.
-    pub(super) fn let_go_on(&mut self, tid: Option<Tid>, seen: u64, signal: Option<i32>) -> Answer {
+    pub(super) fn let_go_on(&mut self, tid: Option<Tid>, seen: u64) -> Answer {
         let all: Vec<i32> = match tid {
             Some(tid) => vec![tid.0],
             None => self.threads.keys().copied().collect(),
@@ -154,7 +157,7 @@ impl Target {
                         self.mark_counted(tid, held.pass, sp);
                         self.listen(held.stop);
                     } else {
-                        self.pass_on(held.stop, signal.unwrap_or(held.signal), held.pass);
+                        self.go_on_with(held.stop, held.signal, held.pass);
                     }
                 }
                 other => thread.state = other,

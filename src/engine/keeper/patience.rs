@@ -61,7 +61,7 @@ impl Target {
         if let Some(tid) = self.threads.values().find(waits).map(|thread| thread.tid) {
             self.patience.absent = true;
             let (target, tid) = (self.id, Tid(tid));
-            self.let_go_on(Some(tid), stop, None);
+            self.let_go_on(Some(tid), stop);
             self.front.event(Event::WentOn { target, tid }, None);
         }
     }

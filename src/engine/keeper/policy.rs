@@ -1,8 +1,10 @@
 //! What the front wants to happen to signals.
 
+use super::stop::Stopped;
+use super::sys;
 use super::target::Target;
 use super::thread::State;
-use crate::engine::protocol::{Event, SignalPolicy, Tid};
+use crate::engine::protocol::{Answer, Event, Failure, SignalPolicy, Tid};
 
 impl Target {
     /// The signal that a thread gets of one that has arrived: that, or none.
@@ -35,6 +37,44 @@ impl Target {
         }
     }
 
+    /// A held thread is to get a signal (0: none) when it goes on, whatever the policy says.
+    pub(super) fn queue_signal(&mut self, tid: Tid, signal: i32) -> Answer {
+        match self.threads.get_mut(&tid.0).map(|thread| &mut thread.state) {
+            Some(State::Held(held)) => {
+                (held.signal, held.arrived) = (signal, 0);
+                Answer::Done
+            }
+            _ => Answer::Failed(Failure::NotStopped),
+        }
+    }
+
+    /// Lets a thread that was held go on with its signal.
+    pub(super) fn go_on_with(&mut self, stopped: Stopped, signal: i32, pass: Option<u64>) {
+        let delivered = deliverable(&stopped, signal);
+        if delivered != signal {
+            self.send(stopped.tid(), signal);
+        }
+        self.pass_on(stopped, delivered, pass);
+    }
+
+    /// Sends a signal to a thread, whose stop for it then is nobody's business.
+    fn send(&mut self, tid: i32, signal: i32) {
+        if let Some(thread) = self.threads.get_mut(&tid) {
+            thread.sent = signal;
+            // ESRCH: it was killed; the next wait tells.
+            let _ = sys::thread_kill(thread.pid, tid, signal);
+        }
+    }
+
+    /// True (once) for the stop of a thread that [`Target::send`] has made.
+    pub(super) fn was_sent(&mut self, tid: i32, info: &libc::siginfo_t) -> bool {
+        let thread = self.threads.get_mut(&tid);
+        let sent = thread.filter(|thread| thread.sent == info.si_signo);
+        // Who sent it is not compared: in a namespace of its own the target knows us by no number.
+        let ours = sent.filter(|_| info.si_code == libc::SI_TKILL);
+        ours.map(|thread| thread.sent = 0).is_some()
+    }
+
     /// Another policy, also for signals that threads stand with.
     pub(super) fn set_signals(&mut self, signals: SignalPolicy) {
         self.signals = signals;
@@ -56,5 +96,16 @@ impl Target {
                 held.signal = passed;
             }
         }
+    }
+}
+
+/// The signal that a thread gets as it is let go: only a stop for a signal delivers one (ptrace(2),
+/// PTRACE_CONT). In any other stop that is none.
+pub(super) fn deliverable(stopped: &Stopped, signal: i32) -> i32 {
+    // A stop for an event has the event's number in the upper bytes; a group stop has no details.
+    let delivers = |info: libc::siginfo_t| info.si_code < 0x100;
+    match signal == 0 || sys::signal_info(stopped.tid()).is_ok_and(delivers) {
+        true => signal,
+        false => 0,
     }
 }

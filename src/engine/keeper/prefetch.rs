@@ -52,7 +52,7 @@ struct Range {
 }
 
 /// What is read ahead at a site.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub struct Plan {
     ranges: Vec<Range>,
 }

@@ -10,6 +10,7 @@ use crate::engine::protocol::{Failure, SiteId, SiteProbe, SiteSpec};
 use crate::probe::interpret;
 
 /// What the keeper knows of one address that has, or had, an int3.
+#[derive(Clone)]
 pub struct Site {
     /// The front's number.
     pub id: SiteId,
@@ -96,7 +97,7 @@ pub struct PlacedSlot {
 
 /// All sites of one address space. A disarmed site is kept: a thread may still have its trap
 /// queued or stand in its slot, and a site that is armed again finds its slot.
-#[derive(Default)]
+#[derive(Default, Clone)]
 pub struct Sites {
     by_address: HashMap<u64, Site>,
     by_id: HashMap<SiteId, u64>,

@@ -26,13 +26,14 @@ const PAGE: u64 = 4096;
 const REACH: u64 = 0x7000_0000;
 
 /// The slot pages of one address space.
-#[derive(Default)]
+#[derive(Default, Clone)]
 pub struct SlotPages {
     pages: Vec<Page>,
     /// A `syscall` instruction of the target.
     syscall: Option<u64>,
 }
 
+#[derive(Clone)]
 struct Page {
     next: u64,
     end: u64,

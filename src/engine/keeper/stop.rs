@@ -5,6 +5,7 @@ use std::io;
 
 use super::sys::{self, Status};
 use crate::arch::Registers;
+use crate::engine::protocol::Birth;
 
 /// A thread in a ptrace stop.
 #[derive(Debug)]
@@ -107,7 +108,7 @@ pub enum Stop {
     /// An interrupt that we asked for, or a new thread's first stop.
     Interrupted(Stopped),
     /// It made a thread or a process: `PTRACE_EVENT_CLONE`, `FORK` or `VFORK`.
-    Cloned(Stopped),
+    Cloned(Stopped, Birth),
     /// It runs another program now.
     Exec(Stopped),
     /// Another ptrace event.
@@ -128,7 +129,7 @@ impl Stop {
             Stop::Syscall(stopped)
             | Stop::Group(stopped)
             | Stop::Interrupted(stopped)
-            | Stop::Cloned(stopped)
+            | Stop::Cloned(stopped, _)
             | Stop::Exec(stopped)
             | Stop::Event(stopped) => Some((stopped, 0)),
             Stop::Exited(_) | Stop::Killed(_) | Stop::Nothing => None,
@@ -149,9 +150,9 @@ impl Stop {
             Status::Stopped { signal, event } => match event {
                 sys::EVENT_STOP if signal == libc::SIGTRAP => Stop::Interrupted(stopped),
                 sys::EVENT_STOP => Stop::Group(stopped),
-                libc::PTRACE_EVENT_CLONE | libc::PTRACE_EVENT_FORK | libc::PTRACE_EVENT_VFORK => {
-                    Stop::Cloned(stopped)
-                }
+                libc::PTRACE_EVENT_CLONE => Stop::Cloned(stopped, Birth::Clone),
+                libc::PTRACE_EVENT_FORK => Stop::Cloned(stopped, Birth::Fork),
+                libc::PTRACE_EVENT_VFORK => Stop::Cloned(stopped, Birth::Vfork),
                 libc::PTRACE_EVENT_EXEC => Stop::Exec(stopped),
                 _ => Stop::Event(stopped),
             },

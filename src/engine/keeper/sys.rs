@@ -282,6 +282,12 @@ pub fn send_again(pid: i32, tid: i32, info: &libc::siginfo_t) -> io::Result<()> 
     }
 }
 
+/// True for a thread that has not been waited for yet. A process is one, too.
+pub fn exists(tid: i32) -> bool {
+    // SAFETY: no memory is involved.
+    check(unsafe { libc::syscall(libc::SYS_tkill, tid, 0) }).is_ok()
+}
+
 /// Sends a signal to a process.
 pub fn kill(pid: i32, signal: i32) -> io::Result<()> {
     // SAFETY: no memory is involved.
@@ -348,6 +354,12 @@ pub fn write_vectored(pid: i32, address: u64, bytes: &[u8]) -> io::Result<usize>
 pub fn exit_now(code: i32) -> ! {
     // SAFETY: `_exit` is async-signal-safe and does not return.
     unsafe { libc::_exit(code) }
+}
+
+/// The calling thread.
+pub fn own_tid() -> i32 {
+    // SAFETY: no memory is involved.
+    unsafe { libc::gettid() }
 }
 
 /// Closes every descriptor from `first` on; only for a forked child.

@@ -6,11 +6,13 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::Front;
+use super::children::Unborn;
 use super::crash::{CrashPoint, Point};
 use super::doorbell::Bell;
 use super::entries::Entries;
 use super::follow::Follow;
 use super::hit::HitSpace;
+use super::hosts::Hosts;
 use super::memory::Memory;
 use super::patience::Patience;
 use super::signals::TrapAction;
@@ -22,7 +24,8 @@ use super::thread::{Held, State, Thread};
 use super::timer::Timer;
 use crate::arch::{Position, Register, Registers};
 use crate::engine::protocol::{
-    AddressSpaceId, Answer, Call, Event, Failure, Reason, SignalPolicy, TargetId, Tid,
+    AddressSpaceId, Answer, Birth, Call, Children, Event, Failure, Reason, SignalPolicy, TargetId,
+    Tid,
 };
 use crate::record::ring::Ring;
 use crate::record::shared::Counters;
@@ -33,6 +36,7 @@ pub struct Target {
     pub(super) pid: i32,
     /// The image that it runs: another one after each `execve`.
     pub(super) space: AddressSpaceId,
+    pub(super) common: Common,
     pub(super) front: Arc<Front>,
     pub(super) counters: Arc<Counters>,
     pub(super) ring: Rc<Ring>,
@@ -40,8 +44,13 @@ pub struct Target {
     pub(super) sites: Sites,
     pub(super) slots: SlotPages,
     pub(super) threads: HashMap<i32, Thread>,
-    /// New threads whose first stop is still to come: whether they block SIGTRAP.
-    pub(super) births: HashMap<i32, bool>,
+    /// What was made, and whose first stop is still to come.
+    pub(super) births: HashMap<i32, Unborn>,
+    /// The processes that have this one's memory, and how they came to be.
+    pub(super) sharers: HashMap<i32, Birth>,
+    /// Processes of their own that came of this one just now.
+    pub(super) offspring: Vec<Target>,
+    pub(super) children: Children,
     pub(super) signals: SignalPolicy,
     /// What the program does with SIGTRAP, where an int3 may take that away: every hit that does
     /// puts it back.
@@ -60,6 +69,8 @@ pub struct Target {
     pub(super) interrupting: Option<u32>,
     /// Execs that pass before the program itself runs.
     pub(super) skip_execs: u32,
+    /// It has had more than one thread, with the program that it runs.
+    pub(super) threaded: bool,
     ended: bool,
 }
 
@@ -69,6 +80,8 @@ pub struct Parts {
     pub id: TargetId,
     /// What signals do.
     pub signals: SignalPolicy,
+    /// What becomes of its children.
+    pub children: Children,
     /// See there.
     pub common: Common,
 }
@@ -76,6 +89,10 @@ pub struct Parts {
 /// What the processes of one tracing thread have in common.
 #[derive(Clone)]
 pub struct Common {
+    /// The process that the thread began with.
+    pub host: TargetId,
+    /// Where it tells of the others.
+    pub hosts: Arc<Hosts>,
     /// Where answers and events go.
     pub front: Arc<Front>,
     /// Shared with the front.
@@ -89,8 +106,17 @@ pub struct Common {
 
 impl Common {
     /// `bell` wakes the thread.
-    pub fn new(front: Arc<Front>, counters: Arc<Counters>, ring: Ring, bell: Arc<Bell>) -> Common {
+    pub fn new(
+        host: TargetId,
+        hosts: Arc<Hosts>,
+        front: Arc<Front>,
+        counters: Arc<Counters>,
+        ring: Ring,
+        bell: Arc<Bell>,
+    ) -> Common {
         Common {
+            host,
+            hosts,
             front,
             counters,
             ring: Rc::new(ring),
@@ -104,8 +130,10 @@ impl Common {
 impl Target {
     /// A target whose threads are seized already.
     pub fn new(parts: Parts, pid: i32, memory: Memory, threads: Vec<Thread>) -> Target {
-        let common = parts.common;
+        let common = parts.common.clone();
+        let threaded = threads.len() > 1;
         Target {
+            common: parts.common,
             id: parts.id,
             pid,
             space: AddressSpaceId(0),
@@ -120,6 +148,9 @@ impl Target {
                 .map(|thread| (thread.tid, thread))
                 .collect(),
             births: HashMap::new(),
+            sharers: HashMap::new(),
+            offspring: Vec::new(),
+            children: parts.children,
             signals: parts.signals,
             trap_action: None,
             work: HitSpace::default(),
@@ -131,8 +162,18 @@ impl Target {
             stops: 0,
             interrupting: None,
             skip_execs: 0,
+            threaded,
             ended: false,
         }
+    }
+
+    /// The process is traced no more, which the front is told.
+    pub(super) fn ends_with(&mut self, event: Event) {
+        self.ended = true;
+        if let Some(number) = self.interrupting.take() {
+            self.front.reply(number, Answer::Failed(Failure::NoTarget));
+        }
+        self.front.event(event, None);
     }
 
     /// True for a thread of it, and for one that is about to be.
@@ -153,7 +194,7 @@ impl Target {
             Stop::Nothing => {}
             Stop::Signal(stopped, libc::SIGTRAP) => self.trap(stopped),
             Stop::Signal(stopped, signal) => self.signal(stopped, signal),
-            Stop::Cloned(stopped) => self.cloned(stopped),
+            Stop::Cloned(stopped, birth) => self.cloned(stopped, birth),
             Stop::Exec(stopped) => self.exec(stopped),
             Stop::Event(stopped) => self.go(stopped, 0),
             Stop::Syscall(stopped) => self.call(stopped),
@@ -242,6 +283,9 @@ impl Target {
         let Some(stopped) = self.out_of_slot(stopped, &info) else {
             return;
         };
+        if self.was_sent(stopped.tid(), &info) {
+            return self.go(stopped, signal);
+        }
         let bit = 1_u64 << (signal - 1).clamp(0, 63);
         // An int3 has ended that the program ignores SIGTRAP: we ignore it for the program.
         let ignores = self.trap_action.is_some_and(|action| action.ignores());
@@ -360,14 +404,13 @@ impl Target {
     /// A thread, or the whole process, has ended.
     pub(super) fn gone(&mut self, tid: i32, code: Option<i32>, signal: Option<i32>) {
         let known = self.threads.remove(&tid).is_some();
-        self.births.remove(&tid);
+        if let Some(unborn) = self.births.remove(&tid) {
+            self.stop_for(tid, unborn);
+        }
+        self.sharers.remove(&tid);
         self.entries.thread_ended(tid, &self.counters);
         let target = self.id;
         if tid == self.pid {
-            self.ended = true;
-            if let Some(number) = self.interrupting.take() {
-                self.front.reply(number, Answer::Failed(Failure::NoTarget));
-            }
             let ring = self.ring.head();
             let event = Event::Exited {
                 target,
@@ -375,7 +418,7 @@ impl Target {
                 signal,
                 ring,
             };
-            return self.front.event(event, None);
+            return self.ends_with(event);
         }
         if known {
             self.front.event(

@@ -27,6 +27,8 @@ pub struct Thread {
     /// How often that was asked for in vain: it is registered only some way into a start, and by
     /// some C libraries never.
     pub rseq_missed: u8,
+    /// A signal that we sent it because its stop could not deliver one; 0: none.
+    pub sent: i32,
     /// It is held until then, and nobody waits for it.
     pub until: Option<Instant>,
     /// What the call had kept that ends where it stands, for each probe there.
@@ -85,6 +87,7 @@ impl Thread {
             trap_blocked,
             rseq: None,
             rseq_missed: 0,
+            sent: 0,
             until: None,
             entries: Vec::new(),
             calls_left: 0,

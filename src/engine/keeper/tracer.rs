@@ -12,7 +12,7 @@ use std::sync::mpsc::{Receiver, Sender};
 use super::Front;
 use super::doorbell::Doorbell;
 use super::slots::process_of;
-use super::stop::Stop;
+use super::stop::{Stop, Stopped};
 use super::sys::{self, Status};
 use super::target::Target;
 use crate::engine::protocol::{Answer, Failure, Request, TargetId};
@@ -46,6 +46,13 @@ pub enum Left {
 /// A stop as `wait4` tells of it.
 type Told = (i32, Status);
 
+/// A process that nobody has told of yet.
+struct Early {
+    stopped: Stopped,
+    /// Its parent's process, as far as `/proc` knows: `CLONE_PARENT` makes that another one.
+    parent: i32,
+}
+
 /// See the module.
 pub struct Tracer {
     front: Arc<Front>,
@@ -56,6 +63,8 @@ pub struct Tracer {
     lingering: Vec<Target>,
     /// Whose a thread is, as far as that was asked; what has changed since is asked again.
     owners: HashMap<i32, TargetId>,
+    /// New processes whose first stop came before the stop of the thread that made them.
+    early: HashMap<i32, Early>,
     /// What was seen and not dealt with yet.
     waiting: VecDeque<Told>,
     over: bool,
@@ -76,6 +85,7 @@ impl Tracer {
             targets: BTreeMap::from([(target.id, target)]),
             lingering: Vec::new(),
             owners: HashMap::new(),
+            early: HashMap::new(),
             waiting: VecDeque::new(),
             over: false,
         }
@@ -165,24 +175,42 @@ impl Tracer {
 
     /// Something happened to a thread.
     fn happened(&mut self, tid: i32, status: Status) {
-        let Some(id) = self.owner(tid) else {
-            // Nobody's, who must not stand for ever.
-            if let Some((stopped, signal)) = Stop::new(tid, status).standing() {
-                let _ = stopped.detach(signal);
-            }
-            return;
-        };
         if let Status::Exited(_) | Status::Killed(_) = status {
             self.owners.remove(&tid);
+            if self.early.remove(&tid).is_some() {
+                return;
+            }
         }
         let stop = Stop::new(tid, status);
+        let Some(id) = self.owner(tid) else {
+            return self.stranger(tid, stop);
+        };
+        if let Some(target) = self.targets.get(&id)
+            && ends_image(target, tid, &stop)
+        {
+            let untold = target.threaded || matches!(stop, Stop::Killed(_));
+            self.meet_all(id, untold);
+        }
         match self.targets.get_mut(&id) {
             Some(target) => target.happened(tid, stop),
             None => return self.happened_to_left(id, tid, stop),
         }
-        if self.targets.get(&id).is_some_and(Target::has_ended)
-            && let Some(mut target) = self.targets.remove(&id)
-        {
+        self.settle(id);
+    }
+
+    /// Takes over what a process has made, and gives up one that has ended.
+    fn settle(&mut self, id: TargetId) {
+        let Some(target) = self.targets.get_mut(&id) else {
+            return;
+        };
+        let ended = target.has_ended();
+        for child in std::mem::take(&mut target.offspring) {
+            self.targets.insert(child.id, child);
+        }
+        if !self.early.is_empty() {
+            self.meet_named();
+        }
+        if ended && let Some(mut target) = self.targets.remove(&id) {
             // Processes that share its memory are left with it.
             self.leave_one(&mut target);
             self.let_linger(target);
@@ -201,6 +229,83 @@ impl Tracer {
         let found = whose(tid, self.targets.values().chain(&self.lingering))?;
         self.owners.insert(tid, found);
         Some(found)
+    }
+
+    /// The first stop of a new process that nobody has told of: the thread that made it will.
+    fn stranger(&mut self, tid: i32, stop: Stop) {
+        let Some((stopped, signal)) = stop.standing() else {
+            return;
+        };
+        let parent = parent_of(tid);
+        let left = |target: &Target| parent == Some(target.pid);
+        if let Some(target) = self.lingering.iter().find(|target| left(target)) {
+            let id = target.id;
+            return self.happened_to_left(id, tid, Stop::Interrupted(stopped));
+        }
+        match parent {
+            Some(parent) if !self.targets.is_empty() => {
+                self.early.insert(tid, Early { stopped, parent });
+            }
+            // Nobody is left who could have made it: it must not stand for ever.
+            _ => drop(stopped.detach(signal)),
+        }
+    }
+
+    /// Meets the processes that came early and were told of since.
+    fn meet_named(&mut self) {
+        for tid in self.early.keys().copied().collect::<Vec<_>>() {
+            let mut all = self.targets.values().chain(&self.lingering);
+            let Some(id) = all.find(|it| it.knows(tid)).map(|it| it.id) else {
+                continue;
+            };
+            if let Some(Early { stopped, .. }) = self.early.remove(&tid) {
+                self.meet(id, tid, stopped);
+            }
+        }
+    }
+
+    fn meet(&mut self, id: TargetId, tid: i32, stopped: Stopped) {
+        match self.targets.get_mut(&id) {
+            Some(target) => target.meet(stopped),
+            None => return self.happened_to_left(id, tid, Stop::Interrupted(stopped)),
+        }
+        self.settle(id);
+    }
+
+    /// Meets all that a process has made with the memory that it is about to lose: they have copies
+    /// of it. `untold`: of some nobody may ever tell, since the thread that made them was killed.
+    fn meet_all(&mut self, id: TargetId, untold: bool) {
+        let Some(target) = self.targets.get(&id) else {
+            return;
+        };
+        let pid = target.pid;
+        let mut new: Vec<i32> = target.births.keys().copied().collect();
+        // Threads of its own end with it.
+        new.retain(|tid| process_of(*tid).is_some_and(|process| process != pid));
+        let early = self.early.iter().filter(|(_, early)| early.parent == pid);
+        new.extend(early.map(|(tid, _)| *tid));
+        if untold {
+            new.extend(self.unknown());
+        }
+        for tid in new {
+            let early = self.early.remove(&tid).map(|early| early.stopped);
+            if let Some(stopped) = early.or_else(|| first_stop(tid)) {
+                self.meet(id, tid, stopped);
+            }
+        }
+    }
+
+    /// The processes that this thread traces, and that it does not know of.
+    fn unknown(&self) -> Vec<i32> {
+        let own = sys::own_tid().to_string();
+        let known = |pid: i32| {
+            let mut all = self.targets.values().chain(&self.lingering);
+            self.early.contains_key(&pid) || all.any(|target| target.knows(pid))
+        };
+        let traced = |pid: &i32| sys::status(*pid, "TracerPid:").is_some_and(|by| by == own);
+        let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+        let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        pids.filter(traced).filter(|pid| !known(*pid)).collect()
     }
 
     /// A thread of a process that was left stirs: it can be let go now.
@@ -251,6 +356,7 @@ impl Tracer {
             others: &self.targets,
             lingering: &self.lingering,
             waiting: &mut self.waiting,
+            early: &mut self.early,
         }
     }
 }
@@ -262,12 +368,33 @@ fn whose<'a>(tid: i32, targets: impl Iterator<Item = &'a Target> + Clone) -> Opt
         return Some(target.id);
     }
     let pid = process_of(tid)?;
-    let parent = || {
-        let parent: i32 = sys::status(tid, "PPid:")?.parse().ok()?;
-        find(&|target| target.pid == parent)
-    };
-    let found = find(&|target| target.pid == pid).or_else(parent);
-    found.or_else(|| find(&|_| true)).map(|target| target.id)
+    let found = find(&|target| target.pid == pid || target.sharers.contains_key(&pid));
+    found.map(|target| target.id)
+}
+
+fn parent_of(pid: i32) -> Option<i32> {
+    sys::status(pid, "PPid:")?.parse().ok()
+}
+
+/// True if the process loses its memory by what happened to a thread of its.
+fn ends_image(target: &Target, tid: i32, stop: &Stop) -> bool {
+    match stop {
+        Stop::Exec(_) => true,
+        Stop::Exited(_) | Stop::Killed(_) => tid == target.pid,
+        _ => false,
+    }
+}
+
+/// Waits for the first stop of a new process; `None`: it was killed before.
+fn first_stop(tid: i32) -> Option<Stopped> {
+    loop {
+        match sys::wait(tid, false) {
+            Ok(Some((tid, status))) => return Some(Stop::new(tid, status).standing()?.0),
+            Ok(None) if sys::is_zombie(tid) => return None,
+            Ok(None) => std::thread::yield_now(),
+            Err(_) => return None,
+        }
+    }
 }
 
 /// What threads say while one process is left; what others say waits.
@@ -276,6 +403,7 @@ pub struct Stops<'a> {
     others: &'a BTreeMap<TargetId, Target>,
     lingering: &'a [Target],
     waiting: &'a mut VecDeque<Told>,
+    early: &'a mut HashMap<i32, Early>,
 }
 
 impl Stops<'_> {
@@ -293,12 +421,32 @@ impl Stops<'_> {
         }
     }
 
+    /// The first stop of this process, if it came before it was told of.
+    pub fn met(&mut self, tid: i32) -> Option<Stopped> {
+        self.early.remove(&tid).map(|early| early.stopped)
+    }
+
+    /// The first stop of a process that `pid` has made, or if nobody else is left, that anybody has.
+    pub fn child_of(&mut self, pid: i32) -> Option<Stopped> {
+        let alone = self.others.is_empty();
+        let mut early = self.early.iter();
+        let (tid, _) = early.find(|(_, early)| alone || early.parent == pid)?;
+        let tid = *tid;
+        self.met(tid)
+    }
+
     fn is_of(&self, tid: i32, target: &Target) -> bool {
         if tid == self.doorbell {
             return false;
         }
+        if target.knows(tid) {
+            return true;
+        }
         let others = self.others.values().chain(self.lingering);
         let all = std::iter::once(target).chain(others);
-        target.knows(tid) || whose(tid, all).is_none_or(|id| id == target.id)
+        match whose(tid, all) {
+            Some(id) => id == target.id,
+            None => self.others.is_empty() || parent_of(tid) == Some(target.pid),
+        }
     }
 }
