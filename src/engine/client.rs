@@ -773,12 +773,16 @@ mod tests {
         let (front, back) = Link::pair().unwrap();
         let mut targets = BTreeMap::new();
         let known = Target {
-            ring: Ring::create(4096).unwrap(),
+            records: Rc::new(Records {
+                ring: Ring::create(4096).unwrap(),
+                early: RefCell::default(),
+            }),
             space: AddressSpaceId(0),
             memory: File::open("/dev/null").unwrap(),
             seen: 0,
             sites: HashMap::from([(SiteId(1), 0x1000)]),
             originals: BTreeMap::from([(0x1000, 0x55)]),
+            changes: 0,
         };
         targets.insert(TARGET, known);
         let keeper = Keeper {

@@ -495,6 +495,7 @@ pub(super) mod tests {
             skip_execs: 1,
             stdout_to_stderr: false,
             signals: SignalPolicy::TRANSPARENT,
+            children: Children::default(),
         };
         let site = SiteSpec {
             id: SiteId(3),
@@ -523,7 +524,11 @@ pub(super) mod tests {
                 target,
                 tid: Some(tid),
                 seen: 9,
-                signal: Some(0),
+            },
+            Request::QueueSignal {
+                target,
+                tid,
+                signal: 10,
             },
             Request::Write {
                 target,

@@ -13,8 +13,8 @@ use super::front::Front;
 use super::launch::Inheritance;
 use crate::engine::link::Link;
 use crate::engine::protocol::{
-    AddressSpaceId, Answer, Envelope, Failure, MAX_PACKET, Message, Request, SignalPolicy, SiteId,
-    TargetId, Tid, tests,
+    AddressSpaceId, Answer, Children, Envelope, Failure, MAX_PACKET, Message, Request,
+    SignalPolicy, SiteId, TargetId, Tid, tests,
 };
 use crate::hostile::hostile;
 use crate::record::ring::Ring;
@@ -62,12 +62,12 @@ fn conversations() -> Vec<Vec<u8>> {
             target,
             tid: None,
             seen: 1,
-            signal: None,
         },
         Request::Attach {
             target: TargetId(2),
             pid: 1,
             signals: SignalPolicy::TRANSPARENT,
+            children: Children::default(),
         },
         Request::Arm {
             target,
@@ -189,6 +189,7 @@ fn converse(input: &[u8]) {
             ignored: 0,
         },
         threads: HashMap::new(),
+        hosts: Arc::default(),
     };
     let keeper = std::thread::spawn(move || control.run());
     let sleeper = Sleeper::start();
@@ -197,6 +198,7 @@ fn converse(input: &[u8]) {
         target: TARGET,
         pid: sleeper.pid(),
         signals: SignalPolicy::TRANSPARENT,
+        children: Children::default(),
     };
     ask(&front, u32::MAX - 1, attach, Some(ring.file()));
     assert!(matches!(

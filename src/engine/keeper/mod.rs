@@ -12,12 +12,9 @@ mod entries;
 mod follow;
 mod front;
 mod hit;
-<<<<<<< HEAD
 #[cfg(test)]
 mod hostile;
-=======
 mod hosts;
->>>>>>> main
 mod inject;
 mod launch;
 mod leave;
