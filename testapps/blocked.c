@@ -1,6 +1,9 @@
 // One thread per blocking call, each with a timeout of --ms (300) milliseconds, again and again.
 // A tracer that comes or goes must not be seen: no EINTR, no early and no late return.
 //
+//   --late-after N   what takes longer than N milliseconds is late (twice --ms)
+//   --children   a child of the process ends every 40 ms, and SIGCHLD is nothing to it
+//
 // On stdin:  report  answers `CALL rounds=N eintr=N early=N late=N` per call, then `end`
 //            go N    a thread passes `site` N times, and each call begins and ends once more; answers
 //                    `did site=N eintr=N early=N late=N`, those of all calls since the start
@@ -24,8 +27,9 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <sys/wait.h>
 
-static long ms;
+static long ms, late_after;
 
 static struct timespec timeout(void) {
     return (struct timespec){ms / 1000, ms % 1000 * 1000000};
@@ -171,9 +175,21 @@ static void *thread(void *argument) {
         else if (call->any_time) {}
         else if (took + 1000000 < wanted) atomic_fetch_add(&call->early, 1);
         // A scheduler is allowed some lateness, a lost wake-up is not.
-        else if (took > wanted * 2) atomic_fetch_add(&call->late, 1);
+        else if (took > (uint64_t)late_after * 1000000) atomic_fetch_add(&call->late, 1);
         atomic_fetch_add(&call->rounds, 1);
         returned(result);
+    }
+    return NULL;
+}
+
+// Each ends when the next is made; SIGCHLD may go to any thread.
+static void *make_children(void *unused) {
+    (void)unused;
+    for (;;) {
+        pid_t child = fork();
+        if (!child) _exit(0);
+        waitpid(child, NULL, 0);
+        usleep(40000);
     }
     return NULL;
 }
@@ -195,10 +211,12 @@ static void go(long passes) {
 
 int main(int argc, char **argv) {
     ms = number(argc, argv, "--ms", 300);
+    late_after = number(argc, argv, "--late-after", 2 * ms);
     semaphore = semget(IPC_PRIVATE, 1, 0600);
     queue = msgget(IPC_PRIVATE, 0600);
     pthread_t id;
     if (pthread_create(&id, NULL, pass, NULL) || pthread_create(&id, NULL, send_messages, NULL)) return 1;
+    if (flag(argc, argv, "--children") && pthread_create(&id, NULL, make_children, NULL)) return 1;
     for (int i = 0; i < CALLS; i++) {
         if (pthread_create(&id, NULL, thread, &calls[i])) return 1;
     }

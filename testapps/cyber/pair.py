@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """A writer and a reader of Cyber RT in one process, by the Python binding of the real library.
 
-    pair.py [--messages N] [--size BYTES] [--wait]
+    pair.py [--messages N | --forever] [--size BYTES] [--wait]
 
 Each message has BYTES (307,240) bytes as it is sent. At byte 307,200 it carries the time at which it was
 written, as ASCII nanoseconds of the wall clock, 19 digits and a blank. With --wait it says `ready PID`
 when everything is connected and begins when a line comes on stdin. The next message is written when
-the last one has arrived. Last line: written=N received=N.
+the last one has arrived. With --forever they are written until a line comes on stdin. Last line: written=N received=N.
 """
 import argparse
 import ctypes
@@ -24,6 +24,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--messages", type=int, default=200)
     parser.add_argument("--size", type=int, default=STAMP + 40)
+    parser.add_argument("--forever", action="store_true")
     parser.add_argument("--wait", action="store_true")
     options = parser.parse_args()
 
@@ -87,8 +88,11 @@ def main():
     if options.wait:
         sys.stdin.readline()
 
+    stopped = threading.Event()
+    if options.forever:
+        threading.Thread(target=lambda: (sys.stdin.readline(), stopped.set()), daemon=True).start()
     written = 0
-    for _ in range(options.messages):
+    while not stopped.is_set() and (options.forever or written < options.messages):
         written += 1
         if not send(message("%019d " % time.time_ns(), options.size), 30):
             break
@@ -96,7 +100,7 @@ def main():
     shutil.rmtree(log, ignore_errors=True)
     del reader
     # The library's own threads do not always end with the interpreter.
-    os._exit(0 if received == options.messages else 1)
+    os._exit(0 if received == (written if options.forever else options.messages) else 1)
 
 
 main()

@@ -1,6 +1,7 @@
 // Makes --requests N (10,000) requests of the real stack, one in flight, and counts the replies.
 //
 //   --wait          connected, say `ready PID` and begin when a line comes on stdin
+//   --forever       say `ready PID` and make requests until a line comes on stdin
 //   --pause-at N    after N replies print `paused` and wait for a line
 //   --network N     the name of the service's network (trapline)
 //   --rate N        requests a second (unlimited)
@@ -9,6 +10,7 @@
 // Last line: replies=N hello=N hallo=N other=N lost=N ms=N. Exit status 0 if none is lost.
 #include "app.hpp"
 
+#include <atomic>
 #include <condition_variable>
 #include <mutex>
 #include <thread>
@@ -24,7 +26,7 @@ template <typename Predicate> static bool wait_until(Predicate predicate) {
 }
 
 int main(int argc, char **argv) {
-    const unsigned long requests = (unsigned long)number(argc, argv, "--requests", 10000);
+    unsigned long requests = (unsigned long)number(argc, argv, "--requests", 10000);
     const long pause_at = number(argc, argv, "--pause-at", -1);
     const long rate = number(argc, argv, "--rate", 0);
     const bool print = flag(argc, argv, "--print");
@@ -56,8 +58,18 @@ int main(int argc, char **argv) {
     if (connected) say_ready();
     if (connected && flag(argc, argv, "--wait")) wait_for_line();
 
+    std::atomic<bool> stopped{false};
+    std::thread reader;
+    if (flag(argc, argv, "--forever")) {
+        requests = ~0ul;
+        reader = std::thread([&] {
+            wait_for_line();
+            stopped = true;
+        });
+    }
     std::uint64_t begin = now_ns(), waited = 0;
-    for (unsigned long i = 0; connected && i < requests; i++) {
+    unsigned long made = 0;
+    for (unsigned long i = 0; connected && i < requests && !stopped; i++) {
         if (long(i) == pause_at) {
             std::uint64_t paused = now_ns();
             std::puts("paused");
@@ -73,10 +85,15 @@ int main(int argc, char **argv) {
         payload->set_data(reinterpret_cast<const vsomeip::byte_t *>(text), sizeof text - 1);
         request->set_payload(payload);
         app->send(request);
+        made++;
         connected = wait_until([&] { return replies > i; });
         if (rate > 0) std::this_thread::sleep_for(std::chrono::nanoseconds(1000000000 / rate));
     }
     std::uint64_t ns = now_ns() - begin - waited;
+    if (reader.joinable()) {
+        if (stopped) requests = made;
+        reader.join();
+    }
 
     std::printf("replies=%lu hello=%lu hallo=%lu other=%lu lost=%lu ms=%lu\n", replies, hello, hallo, other,
                 requests - replies, ns / 1000000);

@@ -82,6 +82,13 @@ pub struct Tally {
 }
 
 impl Tally {
+    pub const NONE: Tally = Tally {
+        runs: 0,
+        hits: 0,
+        kills: 0,
+        lost: 0,
+    };
+
     pub fn add(&mut self, other: &Tally) {
         self.runs += other.runs;
         self.hits += other.hits;

@@ -8,6 +8,7 @@
 mod support;
 
 mod case;
+mod middleware;
 mod points;
 mod table;
 
@@ -54,6 +55,7 @@ short! {
     realtime_signals
     stopped_and_continued
     blocked_calls
+    blocked_calls_begun_anew
     sigtrap_default
     sigtrap_ignored
     sigtrap_handled
@@ -65,6 +67,16 @@ short! {
 #[test]
 fn the_front_dies_at_every_point() {
     test(|| points::at_every_point(points::SHORT, &mut Tally::default()));
+}
+
+#[test]
+fn a_vsomeip_client_under_load() {
+    test(|| middleware::vsomeip(middleware::SHORT, &mut Tally::default()));
+}
+
+#[test]
+fn cyber_rt_under_load() {
+    test(|| middleware::cyber(middleware::SHORT, &mut Tally::default()));
 }
 
 /// The long form: only where it is asked for.
@@ -82,7 +94,13 @@ fn for_minutes() {
         .iter()
         .map(|case| (case.name, Rounds::new(case), Tally::default()))
         .collect();
-    let mut killed = Tally::default();
+    let [mut killed, mut vsomeip, mut cyber] = [const { Tally::NONE }; 3];
+    survive("vsomeip", &mut vsomeip, |tally| {
+        middleware::vsomeip(middleware::LONG, tally)
+    });
+    survive("cyber", &mut cyber, |tally| {
+        middleware::cyber(middleware::LONG, tally)
+    });
     let mut first = true;
     while first || Instant::now() < end {
         for (name, rounds, tally) in &mut rows {
@@ -103,8 +121,14 @@ fn for_minutes() {
         say(&tally.row(name));
         all.add(tally);
     }
-    say(&killed.row("the_front_dies_at_every_point"));
-    all.add(&killed);
+    for (name, tally) in [
+        ("the_front_dies_at_every_point", &killed),
+        ("a_vsomeip_client_under_load", &vsomeip),
+        ("cyber_rt_under_load", &cyber),
+    ] {
+        say(&tally.row(name));
+        all.add(tally);
+    }
     say(&all.row("all"));
     assert_eq!(all.lost, 0, "targets were lost or changed");
 }

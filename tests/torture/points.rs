@@ -18,7 +18,7 @@ enum Comes {
     Once,
     /// Again and again while it traces.
     Often,
-    /// When it leaves, at each of the twenty threads or once.
+    /// When it leaves, once or at each of the twenty threads.
     Leaving { each: bool },
 }
 
@@ -38,7 +38,7 @@ const POINTS: &[(&str, Comes)] = &[
     ("resumed", Comes::Often),
     ("leaving", Comes::Leaving { each: false }),
     ("disarmed", Comes::Leaving { each: false }),
-    ("gathered", Comes::Leaving { each: true }),
+    ("gathered", Comes::Leaving { each: false }),
     ("settled", Comes::Leaving { each: false }),
     ("released", Comes::Leaving { each: true }),
     ("left", Comes::Leaving { each: false }),
@@ -59,8 +59,7 @@ pub fn at_every_point(rounds: u32, tally: &mut Tally) -> Result<(), Missing> {
             let passes = match comes {
                 Comes::Once | Comes::Leaving { each: false } => 1,
                 Comes::Often => round * round,
-                // Not all of them run when it leaves.
-                Comes::Leaving { each: true } => 1 + round % 4,
+                Comes::Leaving { each: true } => 1 + round % THREADS,
             };
             let point = format!("{label}:{passes}");
             killed(&mut app, &point, *comes)?;

@@ -70,6 +70,16 @@ pub const CASES: &[Case] = &[
         run: Run::Asked("go 1000", "did "),
         ways: UNSTOPPED,
     },
+    // At the prompt Ctrl-C stops every thread, and the calls are begun anew. A traced thread is told of
+    // signals that it ignores, which end no call of an untraced one.
+    Case {
+        name: "blocked_calls_begun_anew",
+        program: "blocked",
+        arguments: &["--ms", "150", "--late-after", "5000", "--children"],
+        sites: &[("*returned", ""), ("*site", "site")],
+        run: Run::Asked("go 1000", "did "),
+        ways: WAYS,
+    },
     Case {
         name: "sigtrap_default",
         program: "signals",

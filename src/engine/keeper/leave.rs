@@ -20,7 +20,7 @@ use super::sys;
 use super::target::Target;
 use super::thread::{State, Thread};
 use super::tracer::Stops;
-use crate::arch::{Register, SYSCALL};
+use crate::arch::Register;
 
 impl Target {
     /// Puts everything back. Nothing is traced afterwards, except for blocked threads, which the
@@ -175,28 +175,6 @@ impl Target {
         }
     }
 
-    /// A thread that ran when it was interrupted may have entered a system call in between, and some
-    /// (`epoll_wait`, `semtimedop`, `recv` with a time-out) then end with EINTR instead of being
-    /// started again by the kernel. The call has only just begun, so that it is begun anew, with its
-    /// whole time-out. Where a signal of the program's is on its way, EINTR is its due.
-    fn begin_call_again(&self, stopped: &Stopped) {
-        let Ok(mut registers) = stopped.registers() else {
-            return;
-        };
-        let number = registers.get(Register::OrigRax);
-        let interrupted = registers.get(Register::Rax) as i64 == -i64::from(libc::EINTR);
-        if (number as i64) < 0 || !interrupted || SignalState::of(stopped.tid()).is_due() {
-            return;
-        }
-        let instruction = registers.pc().wrapping_sub(SYSCALL.len() as u64);
-        let mut found = [0; SYSCALL.len()];
-        if self.memory.read(instruction, &mut found).is_ok() && found == SYSCALL {
-            registers.set(Register::Rip, instruction);
-            registers.set(Register::Rax, number);
-            let _ = stopped.set_registers(&registers);
-        }
-    }
-
     fn release_held(&mut self) {
         let held: Vec<i32> = self
             .threads
@@ -213,6 +191,9 @@ impl Target {
             {
                 if let Ok(registers) = stopped.registers() {
                     self.leave_slot(&stopped, registers);
+                }
+                if signal == 0 {
+                    self.begin_call_again(&stopped);
                 }
                 let delivered = deliverable(&stopped, signal);
                 if delivered != signal {

@@ -4,6 +4,7 @@
 //! (this one) listens to the front; each target has a thread that traces it, and with it what comes
 //! of it.
 
+mod calls;
 mod children;
 mod crash;
 mod delay;

@@ -157,6 +157,10 @@ impl Target {
                         self.mark_counted(tid, held.pass, sp);
                         self.listen(held.stop);
                     } else {
+                        match held.number {
+                            0 => self.begin_call_again(&held.stop),
+                            _ => self.ignores(&held.stop, held.signal),
+                        }
                         self.go_on_with(held.stop, held.signal, held.pass);
                     }
                 }

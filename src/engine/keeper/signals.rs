@@ -54,9 +54,17 @@ impl SignalState {
 }
 
 impl SignalState {
-    /// True if a signal will be delivered as soon as the thread runs.
+    /// True if a signal that the program notices will be delivered as soon as the thread runs.
     pub fn is_due(&self) -> bool {
-        (self.pending | self.shared) & !self.blocked != 0
+        (self.pending | self.shared) & !self.blocked & self.noticed() != 0
+    }
+
+    /// The signals that are neither ignored nor of those that nobody notices who has no handler for
+    /// them (signal(7), "Ign" and "Cont").
+    pub fn noticed(&self) -> u64 {
+        let unnoticed = [libc::SIGCHLD, libc::SIGURG, libc::SIGWINCH, libc::SIGCONT];
+        let unnoticed = unnoticed.iter().fold(0, |set, it| set | 1_u64 << (it - 1));
+        !self.ignored & (self.caught | !unnoticed)
     }
 
     /// True for a thread that blocks SIGTRAP for itself. A mask with the C library's own signals

@@ -295,6 +295,7 @@ impl Target {
             if self.signals.tell & bit != 0 {
                 self.tell_signal(stopped.tid(), signal);
             }
+            self.ignores(&stopped, passed);
             return self.go(stopped, passed);
         }
         let reason = Reason::Signal {
@@ -348,6 +349,11 @@ impl Target {
         if group {
             self.mark_counted(stopped.tid(), pass, registers.sp());
             return self.listen(stopped);
+        }
+        // Behind a stop of the process the program expects EINTR.
+        let thread = self.threads.get(&stopped.tid());
+        if thread.is_some_and(|thread| matches!(thread.state, State::Running)) {
+            self.begin_call_again(&stopped);
         }
         self.pass_on(stopped, 0, pass);
     }

@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use super::calls::Anew;
 use super::entries::Values;
 use super::stop::Stopped;
 
@@ -33,6 +34,8 @@ pub struct Thread {
     pub until: Option<Instant>,
     /// What the call had kept that ends where it stands, for each probe there.
     pub entries: Vec<(u16, Option<Values>)>,
+    /// The call that was begun anew last for it.
+    pub anew: Option<Anew>,
     /// So many more system calls are looked at for a handler's return.
     calls_left: u32,
 }
@@ -90,6 +93,7 @@ impl Thread {
             sent: 0,
             until: None,
             entries: Vec::new(),
+            anew: None,
             calls_left: 0,
         }
     }
