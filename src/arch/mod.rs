@@ -25,6 +25,8 @@ pub use x86_64::{
     vector_register,
 };
 /// The ways out of a function.
+pub use x86_64::{Hook, hook};
+
 pub use x86_64::{ExitKind, Target, exits, returns};
 /// The general registers as ptrace has them.
 pub use x86_64::{Register, Registers};

@@ -522,11 +522,7 @@ impl std::fmt::Display for Failure {
                     "Cannot insert breakpoint at {address:#x}: memory there is"
                 )?;
                 found.iter().try_for_each(|byte| write!(f, " {byte:02x}"))?;
-                write!(f, " and not what the file holds")?;
-                match found.first() {
-                    Some(0xcc) => write!(f, " (an int3: another debugger or tracer is there)."),
-                    _ => write!(f, "."),
-                }
+                write!(f, " and not what the file holds.")
             }
             Failure::Instruction { address, why } => {
                 write!(f, "Cannot insert breakpoint at {address:#x}: {why}.")
@@ -552,4 +548,130 @@ impl std::fmt::Display for Call {
             Call::Other => "cannot do that to the target",
         })
     }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::hostile::hostile;
+
+    fn encoded<T: Serialize>(all: &[T]) -> Vec<Vec<u8>> {
+        let encode = |one| postcard::to_stdvec(one).unwrap();
+        all.iter().map(encode).collect()
+    }
+
+    pub fn requests() -> Vec<Vec<u8>> {
+        let (target, tid) = (TargetId(1), Tid(77));
+        let launch = Launch {
+            program: b"/bin/true".to_vec(),
+            arguments: vec![b"true".to_vec(); 3],
+            environment: vec![b"A=B".to_vec()],
+            randomize: true,
+            skip_execs: 1,
+            stdout_to_stderr: false,
+            signals: SignalPolicy::TRANSPARENT,
+            children: Children::default(),
+        };
+        let site = SiteSpec {
+            id: SiteId(3),
+            address: 0x55aa_0000_1234,
+            code: vec![0x55, 0x48, 0x89, 0xe5],
+            by_hand: false,
+            patience_ms: 100,
+            probes: vec![SiteProbe {
+                probe: 1,
+                program: Program::default(),
+                then: Then::Continue,
+            }],
+        };
+        let requests = [
+            Request::Launch { target, launch },
+            Request::Arm {
+                target,
+                space: AddressSpaceId(1),
+                sites: vec![site; 4],
+            },
+            Request::Disarm {
+                target,
+                sites: vec![(SiteId(3), true)],
+            },
+            Request::Resume {
+                target,
+                tid: Some(tid),
+                seen: 9,
+            },
+            Request::QueueSignal {
+                target,
+                tid,
+                signal: 10,
+            },
+            Request::Write {
+                target,
+                address: 8,
+                bytes: vec![7; 40],
+            },
+            Request::SetRegisters {
+                target,
+                tid,
+                registers: Registers::default(),
+            },
+        ];
+        encoded(&requests.map(|request| Envelope {
+            sequence: 5,
+            request,
+        }))
+    }
+
+    pub fn messages() -> Vec<Vec<u8>> {
+        let (target, tid) = (TargetId(1), Tid(77));
+        encoded(&[
+            Message::Reply(1, Answer::Registers(Box::default())),
+            Message::Reply(2, Answer::Entry(Some(vec![(1, 2), (3, 4)]))),
+            Message::Reply(
+                3,
+                Answer::Refused(vec![(
+                    SiteId(1),
+                    Failure::Instruction {
+                        address: 1,
+                        why: "it is none".into(),
+                    },
+                )]),
+            ),
+            Message::Event(Event::Stopped {
+                target,
+                tid,
+                number: 4,
+                reason: Reason::Exec {
+                    space: AddressSpaceId(2),
+                },
+                registers: Box::default(),
+                ring: 100,
+            }),
+            Message::Event(Event::SiteLost {
+                target,
+                site: SiteId(1),
+                why: Failure::Foreign {
+                    address: 8,
+                    found: vec![0xcc, 1],
+                },
+            }),
+        ])
+    }
+
+    hostile!(fuzz_requests, requests(), { cases: 3000 }, |input| {
+        if let Ok(envelope) = postcard::from_bytes::<Envelope>(input) {
+            let again = postcard::to_stdvec(&envelope).unwrap();
+            assert_eq!(postcard::from_bytes(&again), Ok(envelope));
+        }
+    });
+
+    hostile!(fuzz_messages, messages(), { cases: 3000 }, |input| {
+        if let Ok(message) = postcard::from_bytes::<Message>(input) {
+            if let Message::Reply(_, Answer::Failed(failure)) = &message {
+                assert!(!failure.to_string().is_empty());
+            }
+            let again = postcard::to_stdvec(&message).unwrap();
+            assert_eq!(postcard::from_bytes(&again), Ok(message));
+        }
+    });
 }

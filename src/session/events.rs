@@ -742,6 +742,7 @@ impl Session {
     fn ended(&mut self, index: usize, code: Option<i32>, signal: Option<i32>) {
         self.read_counters();
         self.tell_drops();
+        self.tell_foreign(index);
         let target = self.take_target(index);
         if let Some(keeper) = &mut self.keeper {
             keeper.forget(target.id);

@@ -268,6 +268,7 @@ impl Session {
     pub fn detach(&mut self, index: usize) -> Result<(), Error> {
         let id = self.targets[index].id;
         self.drain();
+        self.tell_foreign(index);
         let result = self.keeper()?.detach(id).map_err(|e| engine_error(&e));
         self.drain();
         self.forget(index);

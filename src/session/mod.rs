@@ -11,6 +11,7 @@ pub(crate) mod catching;
 pub(crate) mod children;
 pub(crate) mod event_stops;
 pub(crate) mod events;
+mod foreign;
 pub(crate) mod images;
 pub(crate) mod libraries;
 pub(crate) mod lifecycle;

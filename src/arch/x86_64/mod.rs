@@ -5,6 +5,7 @@ mod debug;
 mod decode;
 mod disassemble;
 mod exits;
+mod hook;
 #[cfg(test)]
 mod machine;
 mod names;
@@ -22,6 +23,7 @@ pub use debug::{
 pub use decode::{Boundary, boundary, is_padding};
 pub use disassemble::disassemble;
 pub use exits::{ExitKind, Target, exits, returns};
+pub use hook::{Hook, hook};
 pub use names::{
     EFLAGS, INFO_REGISTERS, MASK_REGISTERS, MXCSR, RegisterClass, register_name, register_names,
 };

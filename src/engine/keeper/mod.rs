@@ -14,6 +14,8 @@ mod entries;
 mod follow;
 mod front;
 mod hit;
+#[cfg(test)]
+mod hostile;
 mod hosts;
 mod inject;
 mod launch;
