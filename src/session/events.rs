@@ -241,6 +241,20 @@ impl Session {
                 }
                 self.consider(index, Stop { tid, reason }, false)
             }
+            Event::Touched {
+                target,
+                tid,
+                triggers,
+            } => {
+                if let Some(index) = self.index_of(target) {
+                    let threads = &mut self.targets[index].threads;
+                    threads.add(tid);
+                    if let Some(thread) = threads.get_mut(tid) {
+                        thread.touched = triggers;
+                    }
+                }
+                Ok(None)
+            }
             Event::Signalled {
                 target,
                 tid,

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::process;
 use crate::arch::{Register, Registers};
-use crate::engine::protocol::{Reason, Tid};
+use crate::engine::protocol::{Reason, Tid, Trigger};
 
 /// How old the name of a thread may be.
 const NAME_AGE: Duration = Duration::from_secs(1);
@@ -24,6 +24,8 @@ pub struct Thread {
     pub reason: Option<Reason>,
     /// What it stands for, where that is no place.
     pub stopped_by: Option<u32>,
+    /// What it has touched of what is watched.
+    pub touched: Vec<Trigger>,
     /// Its name when it was looked at last: the process may have ended before a hit is shown.
     pub name: String,
     /// When it was.
@@ -74,6 +76,7 @@ impl Thread {
     pub fn goes(&mut self) {
         self.reason = None;
         self.stopped_by = None;
+        self.touched.clear();
         self.registers = None;
     }
 }
@@ -100,6 +103,7 @@ impl Threads {
             announced: self.born == 1,
             reason: None,
             stopped_by: None,
+            touched: Vec::new(),
             name: String::new(),
             looked: None,
             registers: None,

@@ -70,10 +70,6 @@ impl Target {
                 self.set_calls(calls);
                 Answer::Done
             }
-            Request::Triggers { tid, .. } => match self.threads.get(&tid.0) {
-                Some(thread) => Answer::Triggers(thread.triggers.clone()),
-                None => Answer::Failed(Failure::NotStopped),
-            },
             Request::Signals { signals, .. } => {
                 self.set_signals(signals);
                 Answer::Done
