@@ -369,7 +369,8 @@ impl Session {
         if access == Access::Write && !changed {
             return None;
         }
-        if !trigger.decided && !(self.holds(number, tid) && self.counts(number)) {
+        let counts = trigger.decided || self.holds(number, tid) && self.counts(number);
+        if !counts {
             return None;
         }
         let [old, new] = [&before, &after].map(|value| self.shown(tid, value.as_ref()));
