@@ -111,6 +111,7 @@ impl Session {
             id,
             pid: child.pid,
             launched: parent.launched,
+            exit_kill: false,
             program: parent.program.clone(),
             images,
             threads,
