@@ -36,6 +36,8 @@ pub(crate) mod command;
 pub(crate) mod doctor;
 pub(crate) mod engine;
 pub(crate) mod error;
+#[cfg(test)]
+pub(crate) mod hostile;
 pub(crate) mod lang;
 pub(crate) mod probe;
 pub(crate) mod record;

@@ -103,7 +103,7 @@ fn what_cannot_be_armed_is_told_and_the_rest_is_traced() {
         let err = text(&output.stderr);
         assert!(output.status.success(), "{err}");
         arming_time(&err, FUNCTIONS - foreign.len());
-        let told = "warning: not armed: 12 places: an int3 is there already, another debugger's or tracer's: ";
+        let told = "warning: not armed: 12 places: an int3 is there already, another debugger's or tracer's, or a uprobe's for this process: ";
         let line = err.lines().find(|line| line.starts_with(told));
         let line = line.unwrap_or_else(|| panic!("{err}"));
         for address in &foreign {

@@ -3,7 +3,7 @@
 use super::interpreter::{Call, Interpreter};
 use super::table::{Entry, Table};
 use super::top::{INFO, TOP};
-use super::{interpreter::Action, settings};
+use super::{catch, interpreter::Action, settings};
 use crate::error::{Error, fail};
 
 /// What commands are about, and which are: every command stands in one topic.
@@ -15,6 +15,11 @@ const TOPICS: &[(&str, &str, &[&str])] = &[
             "break",
             "tbreak",
             "rbreak",
+            "watch",
+            "rwatch",
+            "awatch",
+            "catch",
+            "tcatch",
             "trace",
             "dprintf",
             "commands",
@@ -172,7 +177,7 @@ pub fn apropos(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
         .or_else(|_| builder(&regex::escape(pattern)))
         .map_err(|error| Error::new(error.to_string()))?;
     let mut found: Vec<(String, String)> = Vec::new();
-    for table in [&TOP, &INFO, &settings::SET, &settings::SHOW] {
+    for table in [&TOP, &INFO, &catch::CATCH, &settings::SET, &settings::SHOW] {
         for entry in sorted(table) {
             let names = std::iter::once(&entry.name).chain(entry.aliases);
             let named = names
@@ -213,7 +218,7 @@ mod tests {
 
     #[test]
     fn every_command_tells_how_it_is_used() {
-        for table in [&TOP, &INFO] {
+        for table in [&TOP, &INFO, &catch::CATCH] {
             for entry in table.entries {
                 let first = entry.help.lines().next().unwrap_or_default();
                 assert!(first.ends_with('.'), "{}: {first}", entry.name);

@@ -16,8 +16,8 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use super::keeper;
 use super::link::Link;
 use super::protocol::{
-    AddressSpaceId, Answer, Children, Envelope, Event, Failure, Fate, Launch, MAX_PACKET, Message,
-    Reason, Request, SignalPolicy, SiteId, SiteSpec, TargetId, Tid,
+    AddressSpaceId, Answer, Calls, Children, Envelope, Event, Failure, Fate, Launch, MAX_PACKET,
+    Message, Reason, Request, SignalPolicy, SiteId, SiteSpec, TargetId, Tid, Trigger, WatchSpec,
 };
 use crate::arch::Registers;
 use crate::record::ring::Ring;
@@ -54,6 +54,9 @@ pub enum EngineError {
     /// It could not be started or reached.
     #[error("cannot start or reach the tracing process: {0}")]
     Io(#[from] io::Error),
+    /// It says what it cannot say.
+    #[error("the tracing process said something that trapline does not know")]
+    Unknown,
     /// What is asked does not fit into one message.
     #[error("the request is too large for one message ({0} bytes, at most {MAX_PACKET})")]
     TooLarge(usize),
@@ -427,6 +430,14 @@ impl Keeper {
         Ok(())
     }
 
+    /// What really is in memory, our int3 or another's.
+    pub fn raw_byte(&self, target: TargetId, address: u64) -> Option<u8> {
+        let mut byte = [0];
+        let memory = &self.targets.get(&target)?.memory;
+        memory.read_exact_at(&mut byte, address).ok()?;
+        Some(byte[0])
+    }
+
     /// Writes memory; bytes over a site go below its int3.
     pub fn write(
         &mut self,
@@ -449,6 +460,32 @@ impl Keeper {
             }
         }
         Ok(())
+    }
+
+    /// Watches this memory and no other; gives the probes whose memory cannot be watched beside the
+    /// others', in which case nothing has changed.
+    pub fn watch(
+        &mut self,
+        target: TargetId,
+        watches: Vec<WatchSpec>,
+    ) -> Result<Vec<u16>, EngineError> {
+        match self.ask(Request::Watch { target, watches }, None)?.0 {
+            Answer::Unwatched(probes) => Ok(probes),
+            _ => Err(EngineError::Refused(Failure::Malformed)),
+        }
+    }
+
+    /// What a thread that stands for that has touched.
+    pub fn triggers(&mut self, target: TargetId, tid: Tid) -> Result<Vec<Trigger>, EngineError> {
+        match self.ask(Request::Triggers { target, tid }, None)?.0 {
+            Answer::Triggers(triggers) => Ok(triggers),
+            _ => Err(EngineError::Refused(Failure::Malformed)),
+        }
+    }
+
+    /// Stops threads at these system calls, and at no others.
+    pub fn catch_calls(&mut self, target: TargetId, calls: Calls) -> Result<(), EngineError> {
+        self.ask(Request::Calls { target, calls }, None).map(drop)
     }
 
     /// A stopped thread gets a signal (0: none) when it goes on, instead of the one that it stopped
@@ -673,8 +710,10 @@ impl Keeper {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
             Err(error) => return Err(error.into()),
         };
-        let message = postcard::from_bytes(&self.packet[..length]).map_err(io::Error::other)?;
-        Ok(Some((message, file)))
+        match postcard::from_bytes(&self.packet[..length]) {
+            Ok(message) => Ok(Some((message, file))),
+            Err(_) => Err(EngineError::Unknown),
+        }
     }
 
     fn queue(&mut self, event: Event, mut memory: Option<File>) {
@@ -749,5 +788,80 @@ fn inherit(socket: i32, shared: i32) -> io::Result<()> {
         Ok(())
     } else {
         Err(io::Error::last_os_error())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::protocol::tests::messages;
+    use super::*;
+    use crate::hostile::hostile;
+
+    const TARGET: TargetId = TargetId(1);
+
+    /// A front with one target, and the keeper's end of its link.
+    fn front() -> (Keeper, Link) {
+        let (front, back) = Link::pair().unwrap();
+        let mut targets = BTreeMap::new();
+        let known = Target {
+            records: Rc::new(Records {
+                ring: Ring::create(4096).unwrap(),
+                early: RefCell::default(),
+            }),
+            space: AddressSpaceId(0),
+            memory: File::open("/dev/null").unwrap(),
+            seen: 0,
+            sites: HashMap::from([(SiteId(1), 0x1000)]),
+            originals: BTreeMap::from([(0x1000, 0x55)]),
+            changes: 0,
+        };
+        targets.insert(TARGET, known);
+        let keeper = Keeper {
+            process: Command::new("true").spawn().unwrap(),
+            link: Some(front),
+            counters: Counters::create().unwrap(),
+            ring_bytes: 4096,
+            sequence: 0,
+            next_target: 2,
+            targets,
+            events: VecDeque::new(),
+            packet: vec![0; MAX_PACKET],
+            words: Vec::new(),
+        };
+        (keeper, back)
+    }
+
+    fn is_one_line<T>(result: Result<T, EngineError>) {
+        if let Err(error) = result {
+            let text = error.to_string();
+            assert!(!text.contains(char::is_control), "{text:?}");
+        }
+    }
+
+    hostile!(fuzz_answers, messages(), { cases: 200 }, |input| {
+        let (mut keeper, other) = front();
+        other.offer(input, None).unwrap();
+        other.offer(input, Some(&File::open("/dev/null").unwrap())).unwrap();
+        while let Ok(Some(_)) = keeper.next(Duration::ZERO) {}
+        // The answer to the next question, in front of which anything may come.
+        other.offer(input, None).unwrap();
+        let answer = Message::Reply(1, Answer::Done);
+        other.offer(&postcard::to_stdvec(&answer).unwrap(), None).unwrap();
+        drop(other);
+        is_one_line(keeper.registers(TARGET, Tid(1)));
+        is_one_line(keeper.interrupt(TARGET));
+        let _ = keeper.read(TARGET, 0xfff, &mut [0; 4]);
+        is_one_line(keeper.next(Duration::ZERO));
+    });
+
+    #[test]
+    fn what_no_keeper_says_is_told_in_a_line() {
+        let (mut keeper, other) = front();
+        other.offer(&[0xff; 40], None).unwrap();
+        let error = keeper.next(Duration::ZERO).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "the tracing process said something that trapline does not know"
+        );
     }
 }

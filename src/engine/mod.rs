@@ -12,3 +12,4 @@ pub mod keeper;
 mod link;
 pub mod protocol;
 pub mod trial;
+pub mod uprobe;

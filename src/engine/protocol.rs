@@ -92,6 +92,58 @@ impl SignalPolicy {
     };
 }
 
+/// What of memory is told of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Access {
+    /// Changes.
+    Write,
+    /// Reads: what touches it and changes nothing.
+    Read,
+    /// Both.
+    Any,
+}
+
+/// Memory that is watched.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WatchSpec {
+    /// Its probe's place in the shared counters.
+    pub probe: u16,
+    /// What is told of.
+    pub access: Access,
+    /// Addresses and lengths.
+    pub regions: Vec<(u64, u32)>,
+}
+
+/// What is watched was touched.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Trigger {
+    /// Whose: [`WatchSpec::probe`].
+    pub probe: u16,
+    /// What is in its regions since then; nothing where it cannot be read.
+    pub now: Vec<Vec<u8>>,
+}
+
+/// Which system calls stop a thread, at their beginning and at their end.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Calls {
+    /// All.
+    pub all: bool,
+    /// Otherwise these numbers.
+    pub numbers: Vec<u64>,
+}
+
+impl Calls {
+    /// None does.
+    pub fn is_none(&self) -> bool {
+        !self.all && self.numbers.is_empty()
+    }
+
+    /// Whether this one does.
+    pub fn has(&self, number: u64) -> bool {
+        self.all || self.numbers.contains(&number)
+    }
+}
+
 /// What becomes of the processes that a target makes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Children {
@@ -219,6 +271,15 @@ pub enum Request {
         address: u64,
         bytes: Vec<u8>,
     },
+    /// Watches this memory, and no other. Answer: [`Answer::Unwatched`], when every thread does.
+    Watch {
+        target: TargetId,
+        watches: Vec<WatchSpec>,
+    },
+    /// Answer: [`Answer::Triggers`] of a thread that stands for [`Reason::Watch`].
+    Triggers { target: TargetId, tid: Tid },
+    /// Stops threads at these system calls, and at no others.
+    Calls { target: TargetId, calls: Calls },
     /// Changes what signals do, also to threads that stand with one already.
     Signals {
         target: TargetId,
@@ -249,8 +310,11 @@ impl Request {
             | Request::VectorRegisters { target, .. }
             | Request::Entry { target, .. }
             | Request::Write { target, .. }
+            | Request::Watch { target, .. }
+            | Request::Triggers { target, .. }
             | Request::Signals { target, .. }
             | Request::ExitKill { target, .. }
+            | Request::Calls { target, .. }
             | Request::Detach { target }
             | Request::Kill { target } => *target,
         }
@@ -272,6 +336,11 @@ pub enum Answer {
     Bytes(Vec<u8>),
     /// Of several sites those for which it could not be done; none, if it was done for all.
     Refused(Vec<(SiteId, Failure)>),
+    /// The probes whose memory cannot be watched beside the others'. If there are any, what was
+    /// watched before still is.
+    Unwatched(Vec<u16>),
+    /// What a thread has touched.
+    Triggers(Vec<Trigger>),
     /// Values by their place; `None` for a call that was not seen to begin.
     Entry(Option<Vec<(u16, u64)>>),
     Failed(Failure),
@@ -318,6 +387,7 @@ pub enum Call {
     Seize,
     OpenMemory,
     Registers,
+    Watch,
     Other,
 }
 
@@ -329,6 +399,10 @@ pub enum Reason {
     Probe { site: SiteId, probe: u16 },
     /// A signal of the policy's `stop` set; `code` is its `si_code`.
     Signal { number: i32, code: i32 },
+    /// A system call of [`Request::Calls`] begins or has ended.
+    Call { number: u64, begins: bool },
+    /// Memory that is watched was touched; [`Request::Triggers`] says which.
+    Watch,
     /// A new program image: every site is forgotten; resolve again, then resume.
     Exec { space: AddressSpaceId },
     /// It has made a process; [`Event::Forked`] came before.
@@ -451,11 +525,7 @@ impl std::fmt::Display for Failure {
                     "Cannot insert breakpoint at {address:#x}: memory there is"
                 )?;
                 found.iter().try_for_each(|byte| write!(f, " {byte:02x}"))?;
-                write!(f, " and not what the file holds")?;
-                match found.first() {
-                    Some(0xcc) => write!(f, " (an int3: another debugger or tracer is there)."),
-                    _ => write!(f, "."),
-                }
+                write!(f, " and not what the file holds.")
             }
             Failure::Instruction { address, why } => {
                 write!(f, "Cannot insert breakpoint at {address:#x}: {why}.")
@@ -477,7 +547,134 @@ impl std::fmt::Display for Call {
             Call::Seize => "cannot attach",
             Call::OpenMemory => "cannot open the target's memory",
             Call::Registers => "cannot reach the thread's registers",
+            Call::Watch => "cannot set the thread's debug registers",
             Call::Other => "cannot do that to the target",
         })
     }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::hostile::hostile;
+
+    fn encoded<T: Serialize>(all: &[T]) -> Vec<Vec<u8>> {
+        let encode = |one| postcard::to_stdvec(one).unwrap();
+        all.iter().map(encode).collect()
+    }
+
+    pub fn requests() -> Vec<Vec<u8>> {
+        let (target, tid) = (TargetId(1), Tid(77));
+        let launch = Launch {
+            program: b"/bin/true".to_vec(),
+            arguments: vec![b"true".to_vec(); 3],
+            environment: vec![b"A=B".to_vec()],
+            randomize: true,
+            skip_execs: 1,
+            stdout_to_stderr: false,
+            signals: SignalPolicy::TRANSPARENT,
+            children: Children::default(),
+        };
+        let site = SiteSpec {
+            id: SiteId(3),
+            address: 0x55aa_0000_1234,
+            code: vec![0x55, 0x48, 0x89, 0xe5],
+            by_hand: false,
+            patience_ms: 100,
+            probes: vec![SiteProbe {
+                probe: 1,
+                program: Program::default(),
+                then: Then::Continue,
+            }],
+        };
+        let requests = [
+            Request::Launch { target, launch },
+            Request::Arm {
+                target,
+                space: AddressSpaceId(1),
+                sites: vec![site; 4],
+            },
+            Request::Disarm {
+                target,
+                sites: vec![(SiteId(3), true)],
+            },
+            Request::Resume {
+                target,
+                tid: Some(tid),
+                seen: 9,
+            },
+            Request::QueueSignal {
+                target,
+                tid,
+                signal: 10,
+            },
+            Request::Write {
+                target,
+                address: 8,
+                bytes: vec![7; 40],
+            },
+            Request::SetRegisters {
+                target,
+                tid,
+                registers: Registers::default(),
+            },
+        ];
+        encoded(&requests.map(|request| Envelope {
+            sequence: 5,
+            request,
+        }))
+    }
+
+    pub fn messages() -> Vec<Vec<u8>> {
+        let (target, tid) = (TargetId(1), Tid(77));
+        encoded(&[
+            Message::Reply(1, Answer::Registers(Box::default())),
+            Message::Reply(2, Answer::Entry(Some(vec![(1, 2), (3, 4)]))),
+            Message::Reply(
+                3,
+                Answer::Refused(vec![(
+                    SiteId(1),
+                    Failure::Instruction {
+                        address: 1,
+                        why: "it is none".into(),
+                    },
+                )]),
+            ),
+            Message::Event(Event::Stopped {
+                target,
+                tid,
+                number: 4,
+                reason: Reason::Exec {
+                    space: AddressSpaceId(2),
+                },
+                registers: Box::default(),
+                ring: 100,
+            }),
+            Message::Event(Event::SiteLost {
+                target,
+                site: SiteId(1),
+                why: Failure::Foreign {
+                    address: 8,
+                    found: vec![0xcc, 1],
+                },
+            }),
+        ])
+    }
+
+    hostile!(fuzz_requests, requests(), { cases: 3000 }, |input| {
+        if let Ok(envelope) = postcard::from_bytes::<Envelope>(input) {
+            let again = postcard::to_stdvec(&envelope).unwrap();
+            assert_eq!(postcard::from_bytes(&again), Ok(envelope));
+        }
+    });
+
+    hostile!(fuzz_messages, messages(), { cases: 3000 }, |input| {
+        if let Ok(message) = postcard::from_bytes::<Message>(input) {
+            if let Message::Reply(_, Answer::Failed(failure)) = &message {
+                assert!(!failure.to_string().is_empty());
+            }
+            let again = postcard::to_stdvec(&message).unwrap();
+            assert_eq!(postcard::from_bytes(&again), Ok(message));
+        }
+    });
 }

@@ -42,6 +42,8 @@ pub(crate) mod eval;
 mod float;
 pub(crate) mod format;
 pub(crate) mod functions;
+#[cfg(test)]
+mod hostile;
 mod lexer;
 mod literal;
 #[cfg(test)]

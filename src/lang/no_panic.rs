@@ -8,7 +8,7 @@ use super::{Error, Value, evaluate, parse, parse_argument, print_value, type_of}
 use crate::arch::{Register, Registers};
 
 /// A program of one readable page and a few registers.
-struct Small {
+pub(super) struct Small {
     registers: Registers,
     page: Vec<u8>,
     variables: Vec<(String, Value)>,
@@ -18,7 +18,7 @@ struct Small {
 const PAGE: u64 = 0x1000;
 
 impl Small {
-    fn new() -> Small {
+    pub(super) fn new() -> Small {
         let mut registers = Registers::default();
         registers.set(Register::Rdi, PAGE);
         registers.set(Register::Rsi, 7);
@@ -44,7 +44,7 @@ impl Small {
             .ok_or(Unreadable { address })
     }
 
-    fn print(&mut self, text: &str, letter: Option<char>) -> Result<String, Error> {
+    pub(super) fn print(&mut self, text: &str, letter: Option<char>) -> Result<String, Error> {
         let expr = parse(text, self)?;
         let _ = type_of(&expr, self);
         let value = evaluate(&expr, self)?.for_history(self)?;
@@ -155,6 +155,8 @@ fn nesting_is_bounded() {
     for (head, tail) in [
         ("(", ")"),
         ("{", "}"),
+        ("*(unsigned *(", ")"),
+        ("(int(*)(", ")"),
         ("1+", "1"),
         ("1,", "1"),
         ("", "[0]"),

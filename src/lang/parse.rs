@@ -129,7 +129,10 @@ impl<'a> Parser<'a> {
         Ok(expr)
     }
 
-    fn deeper<T>(&mut self, f: impl FnOnce(&mut Self) -> Result<T, Error>) -> Result<T, Error> {
+    pub(super) fn deeper<T>(
+        &mut self,
+        f: impl FnOnce(&mut Self) -> Result<T, Error>,
+    ) -> Result<T, Error> {
         if self.depth >= MOST_DEPTH {
             return Err(Error::new("The expression is nested too deeply."));
         }

@@ -244,7 +244,7 @@ impl Parser<'_> {
             return Ok(Part::Function(list, false));
         }
         loop {
-            list.push(self.type_name()?);
+            list.push(self.deeper(Parser::type_name)?);
             if self.eat(")")? {
                 break;
             }

@@ -76,18 +76,19 @@ impl Ring {
         }
         let words = self.words();
         words[(head & self.mask) as usize].store(record.len() as u64, Ordering::Relaxed);
-        for (at, word) in (head + 1..).zip(record) {
-            words[(at & self.mask) as usize].store(*word, Ordering::Relaxed);
+        for (at, word) in (1..).zip(record) {
+            let at = (head.wrapping_add(at) & self.mask) as usize;
+            words[at].store(*word, Ordering::Relaxed);
         }
         self.control()
             .head
             .0
-            .store(head + needed, Ordering::Release);
+            .store(head.wrapping_add(needed), Ordering::Release);
         true
     }
 
     /// Takes the oldest record into `record`; `false` when there is none. Only the reader calls
-    /// it. A length that cannot be (a damaged ring) empties the ring.
+    /// it. A position or a length that cannot be (a damaged ring) empties the ring.
     pub fn pop(&self, record: &mut Vec<u64>) -> bool {
         record.clear();
         let head = self.head();
@@ -97,18 +98,19 @@ impl Ring {
         }
         let words = self.words();
         let length = words[(tail & self.mask) as usize].load(Ordering::Relaxed);
-        if length >= head.wrapping_sub(tail) || length > self.mask {
+        let filled = head.wrapping_sub(tail);
+        if length >= filled || filled > self.mask + 1 {
             self.control().tail.0.store(head, Ordering::Release);
             return false;
         }
-        record.extend(
-            (tail + 1..tail + 1 + length)
-                .map(|at| words[(at & self.mask) as usize].load(Ordering::Relaxed)),
-        );
+        record.extend((1..=length).map(|at| {
+            let at = (tail.wrapping_add(at) & self.mask) as usize;
+            words[at].load(Ordering::Relaxed)
+        }));
         self.control()
             .tail
             .0
-            .store(tail + 1 + length, Ordering::Release);
+            .store(tail.wrapping_add(1 + length), Ordering::Release);
         true
     }
 
@@ -129,6 +131,7 @@ impl Ring {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::hostile::hostile;
 
     #[test]
     fn records_cross_whole_and_in_order_and_the_rest_is_refused() {
@@ -174,6 +177,26 @@ mod tests {
         });
         assert!(refused < total);
     }
+
+    hostile!(/// The other side writes what it likes, between any two of our steps.
+    fuzz_ring, vec![(0..64).collect()], { cases: 500 }, |input| {
+        let ring = Ring::create(4096).unwrap();
+        let mut record = Vec::new();
+        let (steps, _) = input.as_chunks::<10>();
+        for [step, at, number @ ..] in steps {
+            let number = u64::from_le_bytes(*number);
+            match step % 6 {
+                0 => ring.control().head.0.store(number, Ordering::Relaxed),
+                1 => ring.control().tail.0.store(number, Ordering::Relaxed),
+                2 => ring.words()[usize::from(*at)].store(number, Ordering::Relaxed),
+                3 => drop(ring.push(&vec![number; usize::from(*at)])),
+                _ => drop(ring.pop(&mut record)),
+            }
+        }
+        // What was damaged is over once it was read.
+        while ring.pop(&mut record) {}
+        assert!(ring.head() != ring.tail() || ring.push(&[1, 2]) && ring.pop(&mut record));
+    });
 
     #[test]
     fn a_damaged_length_loses_records_but_nothing_else() {

@@ -117,6 +117,24 @@ pub(crate) fn escaped(text: &str) -> String {
 mod tests {
     use super::super::hit::HitFault;
     use super::*;
+    use crate::hostile::hostile;
+
+    hostile!(
+        fuzz_lines,
+        vec![b"\x1b]0;title\x07 \xc2\x9b31m a\tb\n".to_vec()],
+        |input| {
+            let text = String::from_utf8_lossy(input).into_owned();
+            let mut hit = sample();
+            hit.comm.clone_from(&text);
+            hit.function.clone_from(&text);
+            hit.args.push((text.clone(), text));
+            let line = line(&hit, 0, PLAIN);
+            assert!(
+                !line.contains(|c: char| c.is_control() && c != '\t'),
+                "{line:?}"
+            );
+        }
+    );
 
     fn sample() -> Hit {
         Hit {

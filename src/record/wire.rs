@@ -284,7 +284,7 @@ fn decode_segment(words: &[u64]) -> Option<(Segment, &[u64])> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
+    use crate::hostile::hostile;
 
     fn header(fault: Option<Fault>) -> Header {
         let mut registers = Registers::default();
@@ -342,10 +342,33 @@ mod tests {
         }
     }
 
-    proptest! {
-        #[test]
-        fn damaged_words_never_panic(words in proptest::collection::vec(any::<u64>(), 0..80)) {
-            let _ = decode(&words);
-        }
+    fn sample() -> Vec<u8> {
+        let mut builder = Builder::default();
+        builder.start();
+        builder.memory(0x1000, 20, b"Hello World!!");
+        builder.variable(5, u64::MAX);
+        builder.entry(3, 7);
+        builder.memory(1, 0, b"");
+        let words = builder.finish(&header(Some(Fault::Memory(9)))).to_vec();
+        words.iter().flat_map(|word| word.to_ne_bytes()).collect()
     }
+
+    hostile!(fuzz_records, vec![sample()], { cases: 3000 }, |input| {
+        let (words, _) = input.as_chunks::<8>();
+        let words: Vec<u64> = words.iter().map(|word| u64::from_ne_bytes(*word)).collect();
+        let Some(record) = decode(&words) else { return };
+        // What is read can be written, and then it is the same.
+        let mut builder = Builder::default();
+        builder.start();
+        for segment in &record.segments {
+            match segment {
+                Segment::Memory { address, asked, bytes } => builder.memory(*address, *asked, bytes),
+                Segment::Variable { variable, value } => builder.variable(*variable, *value),
+                Segment::Random { value } => builder.random(*value),
+                Segment::Entry { index, value } => builder.entry(*index, *value),
+            }
+        }
+        let again = builder.finish(&record.header).to_vec();
+        assert_eq!(decode(&again), Some(record));
+    });
 }

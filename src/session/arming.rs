@@ -9,11 +9,11 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 use super::breakpoint::{Location, Origin, Probe};
-use super::images::Unresolved;
+use super::images::{Images, Unresolved};
 use super::libraries::PATIENCE_MS;
 use super::plan::Plan;
 use super::sites::{Site, home, is_gone};
-use super::{Session, engine_error, process};
+use super::{Session, engine_error, foreign, process};
 use crate::engine::client::EngineError;
 use crate::engine::protocol::{Failure, SiteId, SiteProbe, SiteSpec, Then};
 use crate::error::Error;
@@ -73,6 +73,8 @@ impl Session {
     pub fn sync(&mut self) -> Result<(), Error> {
         self.sync_counters()?;
         self.sync_signals()?;
+        self.sync_watches()?;
+        self.sync_calls()?;
         self.sync_children()?;
         self.stale |= std::mem::take(&mut self.variables.retyped);
         if !self.stale && !self.targets.iter().any(|target| target.stale) {
@@ -102,7 +104,8 @@ impl Session {
             sites,
             time: begun.elapsed(),
         };
-        let to_come = |probe: &Probe| probe.enabled && probe.locations.is_empty();
+        let to_come =
+            |probe: &Probe| probe.enabled && probe.locations.is_empty() && probe.event.is_none();
         let others = sites > 0 || self.probes.iter().any(to_come);
         if nowhere.is_empty() || self.show.never_stops() && others {
             self.go_without(nowhere);
@@ -203,7 +206,7 @@ impl Session {
             let unmapped = looked && target.images.modules.module_at(address).is_none();
             if let Some(error) = error.filter(|error| !ended && !unmapped && !is_gone(error)) {
                 let place = target.images.place_name(address);
-                failed.push(failure(address, place, &plans, error));
+                failed.push(failure(&target.images, address, place, &plans, error));
             }
             let lost = target.sites.get(&address).is_some_and(|site| site.lost);
             let site = Site {
@@ -376,7 +379,8 @@ impl Session {
                 numbers.push((number, location.clone()));
             }
         };
-        let enabled = self.probes.iter().filter(|probe| probe.enabled);
+        let placed = |probe: &&Probe| probe.enabled && probe.event.is_none();
+        let enabled = self.probes.iter().filter(placed);
         if self.targets.len() == 1 {
             for probe in enabled {
                 let locations = probe.locations.iter().filter(|location| location.enabled);
@@ -460,23 +464,30 @@ fn armed(sites: &BTreeMap<u64, Site>) -> usize {
     armed.filter(|site| !site.probes.is_empty()).count()
 }
 
-fn failure(address: u64, place: String, plans: &[(u32, Plan)], error: &EngineError) -> Failed {
+fn failure(
+    images: &Images,
+    address: u64,
+    place: String,
+    plans: &[(u32, Plan)],
+    error: &EngineError,
+) -> Failed {
     let probes: Vec<u32> = plans.iter().map(|(number, _)| *number).collect();
     let numbers: Vec<String> = probes.iter().map(u32::to_string).collect();
-    let text = format!(
-        "Cannot insert breakpoint {}.\n{}",
-        numbers.join(", "),
-        engine_error(error)
-    );
+    let mut why = engine_error(error).message;
     let reason = match error {
-        EngineError::Refused(Failure::Foreign { found, .. }) => match found.first() {
-            Some(0xcc) => "an int3 is there already, another debugger's or tracer's".into(),
-            _ => "memory there is not what the file holds".into(),
-        },
+        EngineError::Refused(Failure::Foreign { found, .. }) => {
+            let owner = foreign::owner(images, address, found);
+            let found: String = found.iter().map(|byte| format!(" {byte:02x}")).collect();
+            why = format!(
+                "Cannot insert breakpoint at {address:#x}: {owner}. Memory there is{found}, not what the file holds."
+            );
+            owner
+        }
         EngineError::Refused(Failure::Instruction { why, .. }) => why.clone(),
         EngineError::Refused(Failure::Memory { .. }) => "memory there cannot be accessed".into(),
         other => other.to_string(),
     };
+    let text = format!("Cannot insert breakpoint {}.\n{why}", numbers.join(", "));
     Failed {
         probes,
         place: match place.is_empty() {

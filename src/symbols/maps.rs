@@ -63,9 +63,10 @@ fn parse_line(line: &[u8]) -> Option<Mapping> {
     // The name is padded to a column; it may begin with a space of its own only behind that, which
     // no path does: paths begin with `/`.
     let name = &rest[rest.iter().take_while(|byte| **byte == b' ').count()..];
-    Some(Mapping {
-        start: hex(start)?,
-        end: hex(end)?,
+    let (start, end) = (hex(start)?, hex(end)?);
+    (start < end).then_some(Mapping {
+        start,
+        end,
         readable: permission(0) == b'r',
         writable: permission(1) == b'w',
         executable: permission(2) == b'x',

@@ -1,6 +1,6 @@
 //! What showing a value reads: the memory that the record must hold.
 
-use crate::lang::examine::{INSTRUCTION_MAX, Spec, item_type, size_bytes};
+use crate::lang::examine::{INSTRUCTION_MAX, Spec, check_letter, item_type, size_bytes};
 use crate::lang::printf::{Class, Piece, Printf, STRING_MAX};
 use crate::lang::registers::Home;
 use crate::lang::strings::PRINT_MAX;
@@ -16,6 +16,7 @@ const STRINGS_MAX: u32 = 64;
 impl Compiler<'_> {
     /// `print` and `output`.
     pub(super) fn show(&mut self, expr: &Expr, letter: Option<char>) -> Result<(), Reason> {
+        check_letter(letter).map_err(|error| error.to_string())?;
         if let Expr::Repeat(element, count) = expr {
             return self.repeated(element, count);
         }

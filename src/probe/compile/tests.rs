@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 
 use super::*;
+use crate::hostile::{hostile, lines};
 use crate::lang::Unreadable;
 use crate::lang::body::parse_body;
 use crate::lang::examine::ExamineState;
@@ -248,7 +249,9 @@ impl Machine for World {
     fn remember(&mut self, function: u64, index: u16, value: u64) {
         let sp = self.registers.sp();
         let call = self.calls.get_mut(&(function, sp));
-        call.expect("a call").insert(index, value);
+        if let Some(call) = call {
+            call.insert(index, value);
+        }
     }
 
     fn leave(&mut self, function: u64) {
@@ -377,17 +380,28 @@ fn both_ways(text: &str) -> String {
     let mut shared = Shared::default();
     let program =
         compiled(text, &world, &mut shared).unwrap_or_else(|error| panic!("{text}: {error}"));
-    check(&program).unwrap();
+    let (text, told_later) = agree(text, &program, &world, &shared);
+    assert!(!told_later, "{text}");
+    text
+}
+
+/// Gives the text, and whether it ends in an error of showing a value: the front shows it later, so that
+/// the program has gone on behind it.
+fn agree(text: &str, program: &Program, world: &World, shared: &Shared) -> (String, bool) {
+    check(program).unwrap();
     assert!(!program.to_string().is_empty());
     let mut machine = world.clone();
-    let outcome = run(&program, &mut machine, &mut Vec::new());
-    let body = commands(text, &world);
+    let outcome = run(program, &mut machine, &mut Vec::new());
+    let body = commands(text, world);
     let mut live = world.clone();
     let (direct, error) = print_body(&body, &mut live);
-    let mut snapshot = machine.snapshot(&world, &shared);
+    let mut snapshot = machine.snapshot(world, shared);
     let (replayed, replay_error) = print_body(&body, &mut snapshot);
     assert_eq!(replayed, direct, "{text}\n{program}");
     assert_eq!(replay_error, error, "{text}\n{program}");
+    if let (None, Some((_, error))) = (outcome.fault, &error) {
+        return (direct + error, true);
+    }
     assert_eq!(machine.memory, live.memory, "{text}\n{program}");
     assert_eq!(machine.registers, live.registers, "{text}\n{program}");
     for (name, (index, _)) in &shared.0 {
@@ -407,10 +421,145 @@ fn both_ways(text: &str) -> String {
         "{text}\n{program}"
     );
     match error {
-        Some((_, error)) => direct + &error,
-        None => direct,
+        Some((_, error)) => (direct + &error, false),
+        None => (direct, false),
     }
 }
+
+/// The bodies of the test above this one, and what is like them.
+const WORDS: &[&str] = &[
+    "print",
+    "print/x",
+    "x/s",
+    "x/4xb",
+    "x/2i",
+    "x/-3dh",
+    "output",
+    "printf \"%d|%s\\n\",",
+    "hexdump",
+    "echo",
+    "set",
+    "set $n =",
+    "if",
+    "else",
+    "end",
+    "silent",
+    "continue",
+    "delay 1ms",
+    "return",
+    "$rdi",
+    "$rsi",
+    "$rdx",
+    "$eax",
+    "$ah",
+    "$n",
+    "$_",
+    "$__",
+    "$_arg2",
+    "$_retval",
+    "$_entry($rdi)",
+    "$_comm",
+    "$_strlen(",
+    "$_streq(",
+    "$_memeq(",
+    "$_atoi(",
+    "$_be32(",
+    "$_random(7)",
+    "data",
+    "f",
+    "{char}",
+    "*(int*)",
+    "(char*)",
+    "(long)",
+    "(unsigned char)",
+    "*(char(*)[5])",
+    "@",
+    "+",
+    "-",
+    "*",
+    "/",
+    "%",
+    "<<",
+    ">>",
+    "==",
+    "<",
+    "&&",
+    "||",
+    "?",
+    ":",
+    "!",
+    "~",
+    "&",
+    ",",
+    "(",
+    ")",
+    "1",
+    "8",
+    "-1",
+    "0x1000",
+    "0x13fe",
+    "0xffffffffffffffff",
+    "'a'",
+    "\"Hello\"",
+    "1.5",
+    "=",
+    "+=",
+    "++",
+    "\n",
+];
+
+hostile!(
+    fuzz_bodies,
+    lines(&["tests/corpus/print.txt", "tests/corpus/statements.txt", "tests/corpus/printf.txt", "tests/corpus/x.txt"]),
+    { words: WORDS },
+    |input| {
+        let text = String::from_utf8_lossy(input);
+        let world = World::new();
+        let at = Position { file: "t".into(), line: 1 };
+        let Ok(nodes) = read(at, &text, &FullNames) else { return };
+        let Ok(body) = parse_body(&nodes, &FullNames, &world) else { return };
+        let source = Source {
+            condition: None,
+            body: &body,
+            continues: true,
+            entry: true,
+            sample: None,
+            out: None,
+        };
+        let mut shared = Shared::default();
+        if let Ok(program) = compile(&source, &world, &mut shared) {
+            agree(&text, &program, &world, &shared);
+        }
+    }
+);
+
+/// Programs as the front sends them.
+fn encoded() -> Vec<Vec<u8>> {
+    let bodies = [
+        "x/s $rdi\nset {char}($rdi+1)=0x61\nx/3i $rdi",
+        "if {char}$rdi == 'H'\n print 1\nelse\n print $_strlen($rdi)\nend\nset $n = 3\nset $n = $n + 1",
+        "print $_streq($_comm, \"a\")\nprint $_memeq($rdi, \"Hello\", 5)\nprint $_atoi($rdi, 3)\ndelay 1ms",
+        "printf \"%s %5.2f\\n\", (char*)$rdi, *(double*)($rdi+8)\nprint 5 / *(char*)$rsi\nset $eax = -1",
+    ];
+    let world = World::new();
+    let encode = |text: &&str| {
+        let program = compiled(text, &world, &mut Shared::default()).unwrap();
+        postcard::to_stdvec(&program).unwrap()
+    };
+    bodies.iter().map(encode).collect()
+}
+
+hostile!(fuzz_programs, encoded(), { cases: 2000 }, |input| {
+    let Ok(program) = postcard::from_bytes::<Program>(input) else { return };
+    let text = program.to_string();
+    if check(&program).is_ok() {
+        // Values that no call has kept are none of the interpreter's concern.
+        let mut world = World::new();
+        world.way = WayOut::Return;
+        run(&program, &mut world, &mut Vec::new());
+    }
+    assert_eq!(postcard::from_bytes(&postcard::to_stdvec(&program).unwrap()), Ok(program), "{text}");
+});
 
 #[test]
 fn bodies_print_and_change_the_same_from_a_record() {

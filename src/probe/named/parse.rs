@@ -23,6 +23,7 @@ use std::sync::Arc;
 use super::{Named, Piece, Pieces, Place, Reading, Version, shown};
 use crate::lang::script::{Position, ScriptError};
 use crate::lang::{self, AnyName, Scope};
+use crate::record::text::escaped;
 
 /// More probes in a file, versions of a probe, places of a version or pieces of a place are refused.
 const MOST: usize = 200;
@@ -98,10 +99,11 @@ struct Reader {
     pieces: usize,
 }
 
+/// What is wrong, without what a terminal acts on: it may quote the file.
 fn error(at: &Position, message: impl Into<String>) -> ScriptError {
     ScriptError {
         at: at.clone(),
-        message: message.into(),
+        message: escaped(&message.into()),
     }
 }
 

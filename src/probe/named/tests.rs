@@ -2,6 +2,7 @@ use proptest::prelude::*;
 
 use super::parse::parse;
 use super::*;
+use crate::hostile::{files, hostile};
 
 fn only(text: &str) -> Result<Named, String> {
     let list = parse("x.probes", text).map_err(|error| error.to_string())?;
@@ -265,6 +266,32 @@ proptest! {
         let _ = parse("x", &text.join("\n"));
     }
 }
+
+hostile!(
+    fuzz_named_probes,
+    files(&[
+        "src/probe/named/builtin/someip.probes",
+        "src/probe/named/builtin/ros2.probes",
+        "src/probe/named/builtin/cyber.probes",
+        "src/probe/named/builtin/dds.probes",
+    ]),
+    {
+        words: &[
+            "probe a:b\n", "about x\n", "message m\n", "field f/x $_msg.address\n", "value v $_v\n",
+            "version v\n", "library l.so\n", "at f\n", "at +0x10\n", "when $_msg.f && 1\n",
+            "address $rdi\n", "length $rsi\n", "topic *(char **)$rdi\n", "stamp $_now\n", "# \n",
+        ],
+    },
+    |input| {
+        match parse("x", &String::from_utf8_lossy(input)) {
+            Ok(list) => assert!(list.iter().all(|named| !named.versions.is_empty())),
+            Err(error) => {
+                let text = error.to_string();
+                assert!(text.starts_with("x:") && !text.contains(char::is_control), "{text:?}");
+            }
+        }
+    }
+);
 
 /// The example of the manual is a whole file.
 #[test]

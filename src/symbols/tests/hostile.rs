@@ -9,6 +9,7 @@ use proptest::prelude::*;
 
 use super::build;
 use crate::arch::FileAddress;
+use crate::hostile::{hostile, lines};
 use crate::symbols::debugfile::Search;
 use crate::symbols::elf::ElfError;
 use crate::symbols::module::Module;
@@ -87,6 +88,104 @@ fn interesting(bytes: &[u8]) -> Vec<usize> {
     }
     positions
 }
+
+fn programs() -> Vec<Vec<u8>> {
+    let system = [
+        "/bin/true",
+        "/lib64/ld-linux-x86-64.so.2",
+        "/lib/x86_64-linux-gnu/libdl.so.2",
+    ];
+    let read = |path: &&str| std::fs::read(path).ok();
+    sample()
+        .into_iter()
+        .chain(system.iter().filter_map(read))
+        .collect()
+}
+
+hostile!(
+    fuzz_programs,
+    programs(),
+    { focus: interesting, cases: 60 },
+    |input| {
+        if let Err(text) = exercise(input.to_vec()) {
+            assert!(!text.contains(char::is_control), "{text:?}");
+        }
+    }
+);
+
+/// The names of a program's symbols.
+fn mangled() -> Vec<Vec<u8>> {
+    let Some(bytes) = sample() else {
+        return Vec::new();
+    };
+    let module = Module::from_memory(Path::new("names"), bytes).unwrap();
+    let names = module.symbols().all().iter().filter_map(|symbol| {
+        let name = module.symbols().linkage_name(symbol);
+        crate::symbols::demangle::is_mangled(name.as_bytes()).then(|| name.as_bytes().to_vec())
+    });
+    let rust = [
+        "_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE",
+        "_RNvCs15kBYyAo9fc_7mycrate7example",
+    ];
+    names
+        .chain(rust.map(|name| name.as_bytes().to_vec()))
+        .collect()
+}
+
+hostile!(
+    fuzz_demangler,
+    mangled(),
+    {
+        words: &[
+            "_Z", "N", "E", "I", "S_", "S0_", "T_", "T0_", "St", "Ss", "K", "P", "R", "O", "F", "v", "i", "c", "3foo",
+            "C1", "D2", "L", "Lb1", "Dp", "DpT_", "_ZThn8_", "sr", "cl", "X", "_R", "Nv", "Cs", "17h", "J", "clE",
+        ],
+        cases: 600,
+    },
+    |input| {
+        use crate::symbols::demangle::{demangle, demangle_for_lookup, thunk_target};
+        let name = String::from_utf8_lossy(input);
+        let _ = (demangle(&name), demangle_for_lookup(&name), thunk_target(&name));
+    }
+);
+
+hostile!(
+    fuzz_maps,
+    vec![std::fs::read("/proc/self/maps").unwrap(), std::fs::read("/proc/self/auxv").unwrap()],
+    { words: &["0-0 r-xp 0 0:0 0 ", "ffffffffffffffff-0 rwxp 0 0:0 1 /x (deleted)", "[vdso]", "\\012", "\n"] },
+    |input| {
+        for map in crate::symbols::parse_maps(input) {
+            assert!(map.start < map.end, "{map:?}");
+        }
+        let _ = crate::symbols::auxv::Auxv::parse(input);
+    }
+);
+
+hostile!(
+    fuzz_locations,
+    lines(&["tests/corpus/hostile/locations.txt"]),
+    {
+        words: &[
+            "main", "ns::C::n", "ns::", "::", "operator()", "operator<<", "operator ", "(", ")", "int", "const&", "<", ">",
+            ",", "/", "/^n/", "hostile:", "hostile`", "+0x1000", ":0x1000", "*", "~", "%return", "`", "@GLIBC_2.2.5",
+            "(anonymous namespace)", "[abi:cxx11]", "names.cpp:10", "12", ".*", "(?i)", "[a-z]", "{3,}", "\\",
+        ],
+        cases: 200,
+    },
+    |input| {
+        static MODULES: std::sync::OnceLock<Option<Modules>> = std::sync::OnceLock::new();
+        let modules = MODULES.get_or_init(|| {
+            let module = Module::from_memory(Path::new("hostile"), sample()?).unwrap();
+            Some(Modules::from_module(std::sync::Arc::new(module)))
+        });
+        let text = String::from_utf8_lossy(input);
+        let location = Location::parse(&text);
+        let _ = Pattern::parse(&text);
+        if let Some(Err(error)) = modules.as_ref().map(|modules| modules.resolve(&location)) {
+            let _ = (error.to_string(), error.hint());
+        }
+    }
+);
 
 #[test]
 fn mutated_bytes() {
