@@ -28,7 +28,7 @@ use std::path::Path;
 
 use support::{App, Missing, TempDir, Tracer, root, test, testapp};
 
-const AREAS: [&str; 18] = [
+const AREAS: [&str; 20] = [
     "commands",
     "bp-cmds",
     "condbreak",
@@ -46,6 +46,8 @@ const AREAS: [&str; 18] = [
     "batch-exit-status",
     "gnu-ifunc",
     "handle",
+    "watch",
+    "catch",
     "signal",
 ];
 
@@ -279,6 +281,8 @@ areas! {
     batch_exit_status: "batch-exit-status",
     ifunc: "gnu-ifunc",
     handle: "handle",
+    watchpoints: "watch",
+    catchpoints: "catch",
     signal: "signal",
 }
 

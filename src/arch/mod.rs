@@ -7,6 +7,10 @@ mod address;
 mod x86_64;
 
 pub use address::{FileAddress, LoadBias};
+/// Memory that the processor watches.
+pub use x86_64::{
+    Access, DEBUG_CONTROL, DEBUG_SLOTS, DEBUG_STATUS, DebugRegisters, debug_hits, debug_slots_for,
+};
 /// The calling conventions, of functions and of the kernel.
 pub use x86_64::{
     Argument, INT3, RETURN_VALUE, SYSCALL, SYSCALL_ARGUMENTS, argument, find_syscall,
@@ -28,3 +32,5 @@ pub use x86_64::{ExitKind, Target, exits, returns};
 pub use x86_64::{Register, Registers};
 /// What a kernel uprobe costs on an instruction.
 pub use x86_64::{UprobePrice, uprobe_price};
+/// The system calls by name.
+pub use x86_64::{syscall_group, syscall_name, syscall_number};

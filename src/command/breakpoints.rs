@@ -8,7 +8,7 @@ use crate::lang;
 use crate::lang::braces;
 use crate::lang::rate::Rate;
 use crate::lang::script::{Line, Node, Position, Resolver};
-use crate::session::breakpoint::{Disposition, Location, Origin, Probe};
+use crate::session::breakpoint::{Disposition, Event, Location, Origin, Probe};
 use crate::session::images::Unresolved;
 use crate::session::search;
 
@@ -55,8 +55,43 @@ fn set(i: &mut Interpreter, call: &Call<'_>, disposition: Disposition) -> Result
         disposition,
         locations,
         missing: None,
+        event: None,
     };
     add(i, wanted, true, call.from_tty)
+}
+
+/// A probe that waits for something to happen, wherever that is.
+pub fn add_event(
+    i: &mut Interpreter,
+    event: Event,
+    shown: String,
+    condition: Option<&str>,
+    disposition: Disposition,
+) -> Result<(), Error> {
+    if let Some(condition) = condition {
+        check_condition_of_event(i, condition)?;
+    }
+    i.session.probes.begin_group();
+    let wanted = Wanted {
+        origin: Origin::Event,
+        typed: shown.clone(),
+        spec: shown,
+        condition: condition.map(String::from),
+        sample: None,
+        body: None,
+        disposition,
+        locations: Vec::new(),
+        missing: None,
+        event: Some(event),
+    };
+    add(i, wanted, true, false)
+}
+
+/// The condition of what has no place is looked at at once.
+pub fn check_condition_of_event(i: &mut Interpreter, condition: &str) -> Result<(), Error> {
+    i.may_evaluate(condition)?;
+    let parsed = i.session.with_view(|view, _| lang::parse(condition, view));
+    parsed.map(drop).map_err(|e| Error::new(e.to_string()))
 }
 
 /// Where a location is; nowhere if it may come later, `None` if nobody wants to wait for that.
@@ -109,6 +144,7 @@ pub fn dprintf(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
         disposition: Disposition::Keep,
         locations,
         missing: None,
+        event: None,
         sample: None,
     };
     add(i, wanted, true, call.from_tty)
@@ -145,6 +181,7 @@ pub fn set_at(i: &mut Interpreter, name: &str, note: bool) -> Result<(), Error> 
         disposition: Disposition::Keep,
         locations,
         missing: None,
+        event: None,
         sample: None,
     };
     add(i, wanted, true, note)
@@ -161,6 +198,7 @@ struct Wanted {
     disposition: Disposition,
     locations: Vec<Location>,
     missing: Option<String>,
+    event: Option<Event>,
 }
 
 fn add(i: &mut Interpreter, wanted: Wanted, tell: bool, note: bool) -> Result<(), Error> {
@@ -170,7 +208,7 @@ fn add(i: &mut Interpreter, wanted: Wanted, tell: bool, note: bool) -> Result<()
     }
     let chooser = match wanted.origin {
         Origin::Break => i.session.chooser(&wanted.spec),
-        Origin::Trace | Origin::Dprintf => None,
+        Origin::Trace | Origin::Dprintf | Origin::Event => None,
     };
     let number = i.session.probes.add(|number, place| Probe {
         number,
@@ -191,6 +229,7 @@ fn add(i: &mut Interpreter, wanted: Wanted, tell: bool, note: bool) -> Result<()
         off: Vec::new(),
         missing: wanted.missing,
         chooser,
+        event: wanted.event,
     })?;
     i.session.stale = true;
     if let Some(probe) = i.session.probes.get(number) {
@@ -349,6 +388,7 @@ pub fn trace(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
         disposition: Disposition::Keep,
         locations,
         missing,
+        event: None,
     };
     add(i, wanted, tell, false)
 }

@@ -4,7 +4,7 @@
 use super::interpreter::Action;
 use super::table::{Entry, Table, split};
 use super::top::{INFO, TOP};
-use super::{settings, top};
+use super::{catch, settings, top};
 
 /// What a place takes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,9 +41,11 @@ pub struct Place {
 /// The tables of sub-commands.
 fn below(name: &str) -> Option<&'static Table<Action>> {
     match name {
+        "catch" => Some(&catch::CATCH),
         "info" => Some(&INFO),
         "set" => Some(&settings::SET),
         "show" => Some(&settings::SHOW),
+        "tcatch" => Some(&catch::TCATCH),
         "maintenance" => Some(&top::MAINT),
         _ => None,
     }

@@ -1,8 +1,8 @@
 //! Lists of commands: by topic, and by what a person looks for.
 
 use super::interpreter::{Call, Interpreter};
-use super::settings;
 use super::top::{INFO, TOP};
+use super::{catch, settings};
 use crate::error::{Error, fail};
 
 /// What commands are about, and which are: every command stands in one topic.
@@ -14,6 +14,11 @@ const TOPICS: &[(&str, &str, &[&str])] = &[
             "break",
             "tbreak",
             "rbreak",
+            "watch",
+            "rwatch",
+            "awatch",
+            "catch",
+            "tcatch",
             "trace",
             "dprintf",
             "commands",
@@ -158,7 +163,7 @@ pub fn apropos(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
         .or_else(|_| builder(&regex::escape(pattern)))
         .map_err(|error| Error::new(error.to_string()))?;
     let mut found: Vec<(String, String)> = Vec::new();
-    for table in [&TOP, &INFO, &settings::SET, &settings::SHOW] {
+    for table in [&TOP, &INFO, &catch::CATCH, &settings::SET, &settings::SHOW] {
         for entry in table.sorted() {
             let names = std::iter::once(&entry.name).chain(entry.aliases);
             let named = names
@@ -199,7 +204,7 @@ mod tests {
 
     #[test]
     fn every_command_tells_how_it_is_used() {
-        for table in [&TOP, &INFO] {
+        for table in [&TOP, &INFO, &catch::CATCH] {
             for entry in table.entries {
                 let first = entry.help.lines().next().unwrap_or_default();
                 assert!(first.ends_with('.'), "{}: {first}", entry.name);

@@ -6,15 +6,31 @@ use crate::lang;
 
 /// `info breakpoints [N…]`
 pub fn breakpoints(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
+    let (numbers, running) = listed(i, call.arguments)?;
+    let text = i.session.probes.table(&numbers, call.arguments, running);
+    i.print(&text);
+    Ok(())
+}
+
+/// `info watchpoints [N…]`
+pub fn watchpoints(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
+    let (numbers, running) = listed(i, call.arguments)?;
+    let text = i
+        .session
+        .probes
+        .watch_table(&numbers, call.arguments, running);
+    i.print(&text);
+    Ok(())
+}
+
+/// The numbers in a list, and whether there is a process.
+fn listed(i: &mut Interpreter, words: &str) -> Result<(Vec<u32>, bool), Error> {
     i.session.read_counters();
-    let words = call.arguments;
     let numbers = i.numbers(words, "breakpoint")?;
     if numbers.len() < words.split_ascii_whitespace().count() {
         fail!("Arguments must be numbers or '$' variables.");
     }
-    let text = i.session.probes.table(&numbers, words);
-    i.print(&text);
-    Ok(())
+    Ok((numbers, i.session.target().is_some()))
 }
 
 /// `info registers [NAME…]`

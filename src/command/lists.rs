@@ -1,7 +1,7 @@
 //! `delete`, `clear`, `enable`, `disable`, `condition`, `ignore`: what changes breakpoints by their
 //! numbers.
 
-use super::breakpoints::{check_condition, ignore_text};
+use super::breakpoints::{check_condition, check_condition_of_event, ignore_text};
 use super::interpreter::{Call, Interpreter};
 use super::table::split;
 use crate::error::{Error, fail};
@@ -260,7 +260,10 @@ pub fn condition(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
             None
         }
         expression => {
-            check_condition(i, expression, &probe.spec, &probe.locations)?;
+            match probe.event {
+                Some(_) => check_condition_of_event(i, expression)?,
+                None => check_condition(i, expression, &probe.spec, &probe.locations)?,
+            }
             Some(expression.to_string())
         }
     };

@@ -2,6 +2,7 @@
 //! share, and what each command does.
 
 mod breakpoints;
+mod catch;
 mod data;
 mod display;
 mod eaten;
@@ -24,6 +25,7 @@ pub(crate) mod source;
 pub(crate) mod table;
 pub(crate) mod top;
 mod user;
+mod watch;
 
 pub(crate) use interpreter::Interpreter;
 pub(crate) use user::Names;

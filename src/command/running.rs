@@ -99,6 +99,7 @@ pub fn start(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
         resolved: true,
         missing: None,
         chooser: None,
+        event: None,
     })?;
     if let Some(probe) = i.session.probes.get(number) {
         let text = format!("{}\n", probe.mention());

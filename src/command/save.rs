@@ -6,7 +6,7 @@ use super::interpreter::{Call, Interpreter};
 use super::table::split;
 use crate::error::{Error, fail};
 use crate::lang::script::Node;
-use crate::session::breakpoint::{Disposition, Origin, Probe, lines};
+use crate::session::breakpoint::{Disposition, Event, Origin, Probe, lines};
 
 /// `save breakpoints FILE`
 pub fn save(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
@@ -46,6 +46,7 @@ fn script(probe: &Probe) -> String {
     let what = if pending { &probe.typed } else { &probe.spec };
     let typed_condition = pending && probe.origin == Origin::Break && probe.typed != probe.spec;
     let mut out = match (probe.origin, probe.disposition) {
+        (Origin::Event, _) => event(probe),
         (Origin::Dprintf, _) if pending => format!("dprintf {what}\n"),
         (Origin::Dprintf, _) => format!("dprintf {},{}\n", probe.spec, format_of(probe)),
         (Origin::Trace, _) => format!("trace {}{}{}\n", probe.spec, sample(probe), braces(probe)),
@@ -58,11 +59,7 @@ fn script(probe: &Probe) -> String {
     if probe.ignore > 0 {
         out.push_str(&format!("  ignore $bpnum {}\n", probe.ignore));
     }
-    if let Some(body) = probe
-        .body
-        .as_ref()
-        .filter(|_| probe.origin == Origin::Break)
-    {
+    if let Some(body) = probe.body.as_ref().filter(|_| probe.origin.stops()) {
         out.push_str("  commands\n");
         lines(body, 4, &mut out);
         out.push_str("  end\n");
@@ -76,6 +73,19 @@ fn script(probe: &Probe) -> String {
         }
     }
     out
+}
+
+/// The command that waits for something to happen.
+fn event(probe: &Probe) -> String {
+    match &probe.event {
+        Some(Event::Watch(watched)) => format!("{} {}\n", watched.command(), probe.spec),
+        Some(Event::Catch(catch)) => {
+            let temporary = probe.disposition == Disposition::Delete;
+            let command = if temporary { "tcatch" } else { "catch" };
+            format!("{command} {}\n", catch.command())
+        }
+        None => String::new(),
+    }
 }
 
 /// What a dprintf prints.
@@ -138,6 +148,7 @@ mod tests {
             resolved: true,
             missing: None,
             chooser: None,
+            event: None,
         }
     }
 

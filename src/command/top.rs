@@ -4,8 +4,8 @@ use super::interpreter::{Action, Call, Interpreter};
 use super::table::{self, Entry, Table};
 use super::user::Found;
 use super::{
-    breakpoints, data, display, info, lists, probes, rbreak, returning, running, save, settings,
-    shell, signals, source, user,
+    breakpoints, catch, data, display, info, lists, probes, rbreak, returning, running, save,
+    settings, shell, signals, source, user, watch,
 };
 use crate::error::{Error, fail};
 
@@ -37,6 +37,12 @@ pub static TOP: Table<Action> = Table {
             action: running::attach,
         },
         Entry {
+            name: "awatch",
+            aliases: &[],
+            help: "Stop the program when memory is read or written.\nUsage: awatch [-l|-location] EXPRESSION [if CONDITION]\nAs watch.",
+            action: watch::awatch,
+        },
+        Entry {
             name: "break",
             aliases: &["brea", "bre", "br", "b"],
             help: "Set a breakpoint.\nUsage: break [LOCATION] [if CONDITION]\nLOCATION is a function, Class::method, Class::method(int), a mangled name, LIB.so:FUNCTION,\nLIB+0xOFFSET, FILE:0xOFFSET, /REGEX/ or LIB:/REGEX/ (every function whose demangled name matches),\nor *EXPRESSION (that very address).\nLOCATION%return is every way out of the function: there $_retval is what it returns, and\n$_entry(EXPRESSION) what the expression was when that call began.\nWithout LOCATION: where the selected thread stands.",
@@ -47,6 +53,12 @@ pub static TOP: Table<Action> = Table {
             aliases: &[],
             help: "Show the value of an expression, unless it is void.\nUsage: call[/F] EXPRESSION\nFunctions of the program are never called.",
             action: data::call,
+        },
+        Entry {
+            name: "catch",
+            aliases: &[],
+            help: "Stop the program when something happens.\nUsage: catch load|signal|syscall|unload [WHAT...]\nWhat each takes: help catch EVENT.",
+            action: catch::catch,
         },
         Entry {
             name: "cd",
@@ -296,6 +308,12 @@ pub static TOP: Table<Action> = Table {
             action: running::run,
         },
         Entry {
+            name: "rwatch",
+            aliases: &[],
+            help: "Stop the program when memory is read.\nUsage: rwatch [-l|-location] EXPRESSION [if CONDITION]\nAs watch.",
+            action: watch::rwatch,
+        },
+        Entry {
             name: "save",
             aliases: &[],
             help: "Save the breakpoints as a script that makes them again.\nUsage: save breakpoints FILE",
@@ -350,6 +368,12 @@ pub static TOP: Table<Action> = Table {
             action: breakpoints::tbreak,
         },
         Entry {
+            name: "tcatch",
+            aliases: &[],
+            help: "Stop the program once when something happens.\nUsage: tcatch load|signal|syscall|unload [WHAT...]\nAs catch.",
+            action: catch::tcatch,
+        },
+        Entry {
             name: "thread",
             aliases: &["t"],
             help: "Select a thread, or say which one is selected.\nUsage: thread [N]",
@@ -372,6 +396,12 @@ pub static TOP: Table<Action> = Table {
             aliases: &[],
             help: "Take something back that `set' has set.\nUsage: unset environment [NAME]",
             action: settings::unset,
+        },
+        Entry {
+            name: "watch",
+            aliases: &[],
+            help: "Stop the program when memory changes.\nUsage: watch [-l|-location] EXPRESSION [if CONDITION]\nThe memory that EXPRESSION reads is watched, in all threads: `watch *(int *)&total'. The processor has\nroom for four places of at most 8 bytes; what is not in memory cannot be watched.\n-location: EXPRESSION is evaluated now, and the place that it stands for is watched.",
+            action: watch::watch,
         },
         Entry {
             name: "whatis",
@@ -459,6 +489,12 @@ pub static INFO: Table<Action> = Table {
             help: "The threads of the program.",
             action: info::threads,
         },
+        Entry {
+            name: "watchpoints",
+            aliases: &[],
+            help: "The watchpoints: what is watched, conditions, counts, commands.\nUsage: info watchpoints [N...]",
+            action: info::watchpoints,
+        },
     ],
 };
 
@@ -525,8 +561,10 @@ fn help(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
         }
     };
     let below: Option<(&Table<Action>, &str)> = match entry.name {
+        "catch" => Some((&catch::CATCH, rest)),
         "info" => Some((&INFO, rest)),
         "set" => Some((&settings::SET, rest)),
+        "tcatch" => Some((&catch::TCATCH, rest)),
         "show" => Some((&settings::SHOW, rest)),
         _ => None,
     };

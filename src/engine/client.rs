@@ -16,8 +16,8 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use super::keeper;
 use super::link::Link;
 use super::protocol::{
-    AddressSpaceId, Answer, Children, Envelope, Event, Failure, Fate, Launch, MAX_PACKET, Message,
-    Reason, Request, SignalPolicy, SiteId, SiteSpec, TargetId, Tid,
+    AddressSpaceId, Answer, Calls, Children, Envelope, Event, Failure, Fate, Launch, MAX_PACKET,
+    Message, Reason, Request, SignalPolicy, SiteId, SiteSpec, TargetId, Tid, Trigger, WatchSpec,
 };
 use crate::arch::Registers;
 use crate::record::ring::Ring;
@@ -460,6 +460,32 @@ impl Keeper {
             }
         }
         Ok(())
+    }
+
+    /// Watches this memory and no other; gives the probes whose memory cannot be watched beside the
+    /// others', in which case nothing has changed.
+    pub fn watch(
+        &mut self,
+        target: TargetId,
+        watches: Vec<WatchSpec>,
+    ) -> Result<Vec<u16>, EngineError> {
+        match self.ask(Request::Watch { target, watches }, None)?.0 {
+            Answer::Unwatched(probes) => Ok(probes),
+            _ => Err(EngineError::Refused(Failure::Malformed)),
+        }
+    }
+
+    /// What a thread that stands for that has touched.
+    pub fn triggers(&mut self, target: TargetId, tid: Tid) -> Result<Vec<Trigger>, EngineError> {
+        match self.ask(Request::Triggers { target, tid }, None)?.0 {
+            Answer::Triggers(triggers) => Ok(triggers),
+            _ => Err(EngineError::Refused(Failure::Malformed)),
+        }
+    }
+
+    /// Stops threads at these system calls, and at no others.
+    pub fn catch_calls(&mut self, target: TargetId, calls: Calls) -> Result<(), EngineError> {
+        self.ask(Request::Calls { target, calls }, None).map(drop)
     }
 
     /// A stopped thread gets a signal (0: none) when it goes on, instead of the one that it stopped

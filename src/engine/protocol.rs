@@ -92,6 +92,58 @@ impl SignalPolicy {
     };
 }
 
+/// What of memory is told of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Access {
+    /// Changes.
+    Write,
+    /// Reads: what touches it and changes nothing.
+    Read,
+    /// Both.
+    Any,
+}
+
+/// Memory that is watched.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WatchSpec {
+    /// Its probe's place in the shared counters.
+    pub probe: u16,
+    /// What is told of.
+    pub access: Access,
+    /// Addresses and lengths.
+    pub regions: Vec<(u64, u32)>,
+}
+
+/// What is watched was touched.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Trigger {
+    /// Whose: [`WatchSpec::probe`].
+    pub probe: u16,
+    /// What is in its regions since then; nothing where it cannot be read.
+    pub now: Vec<Vec<u8>>,
+}
+
+/// Which system calls stop a thread, at their beginning and at their end.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Calls {
+    /// All.
+    pub all: bool,
+    /// Otherwise these numbers.
+    pub numbers: Vec<u64>,
+}
+
+impl Calls {
+    /// None does.
+    pub fn is_none(&self) -> bool {
+        !self.all && self.numbers.is_empty()
+    }
+
+    /// Whether this one does.
+    pub fn has(&self, number: u64) -> bool {
+        self.all || self.numbers.contains(&number)
+    }
+}
+
 /// What becomes of the processes that a target makes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Children {
@@ -219,6 +271,15 @@ pub enum Request {
         address: u64,
         bytes: Vec<u8>,
     },
+    /// Watches this memory, and no other. Answer: [`Answer::Unwatched`], when every thread does.
+    Watch {
+        target: TargetId,
+        watches: Vec<WatchSpec>,
+    },
+    /// Answer: [`Answer::Triggers`] of a thread that stands for [`Reason::Watch`].
+    Triggers { target: TargetId, tid: Tid },
+    /// Stops threads at these system calls, and at no others.
+    Calls { target: TargetId, calls: Calls },
     /// Changes what signals do, also to threads that stand with one already.
     Signals {
         target: TargetId,
@@ -247,7 +308,10 @@ impl Request {
             | Request::VectorRegisters { target, .. }
             | Request::Entry { target, .. }
             | Request::Write { target, .. }
+            | Request::Watch { target, .. }
+            | Request::Triggers { target, .. }
             | Request::Signals { target, .. }
+            | Request::Calls { target, .. }
             | Request::Detach { target }
             | Request::Kill { target } => *target,
         }
@@ -269,6 +333,11 @@ pub enum Answer {
     Bytes(Vec<u8>),
     /// Of several sites those for which it could not be done; none, if it was done for all.
     Refused(Vec<(SiteId, Failure)>),
+    /// The probes whose memory cannot be watched beside the others'. If there are any, what was
+    /// watched before still is.
+    Unwatched(Vec<u16>),
+    /// What a thread has touched.
+    Triggers(Vec<Trigger>),
     /// Values by their place; `None` for a call that was not seen to begin.
     Entry(Option<Vec<(u16, u64)>>),
     Failed(Failure),
@@ -315,6 +384,7 @@ pub enum Call {
     Seize,
     OpenMemory,
     Registers,
+    Watch,
     Other,
 }
 
@@ -326,6 +396,10 @@ pub enum Reason {
     Probe { site: SiteId, probe: u16 },
     /// A signal of the policy's `stop` set; `code` is its `si_code`.
     Signal { number: i32, code: i32 },
+    /// A system call of [`Request::Calls`] begins or has ended.
+    Call { number: u64, begins: bool },
+    /// Memory that is watched was touched; [`Request::Triggers`] says which.
+    Watch,
     /// A new program image: every site is forgotten; resolve again, then resume.
     Exec { space: AddressSpaceId },
     /// It has made a process; [`Event::Forked`] came before.
@@ -470,6 +544,7 @@ impl std::fmt::Display for Call {
             Call::Seize => "cannot attach",
             Call::OpenMemory => "cannot open the target's memory",
             Call::Registers => "cannot reach the thread's registers",
+            Call::Watch => "cannot set the thread's debug registers",
             Call::Other => "cannot do that to the target",
         })
     }

@@ -73,6 +73,8 @@ impl Session {
     pub fn sync(&mut self) -> Result<(), Error> {
         self.sync_counters()?;
         self.sync_signals()?;
+        self.sync_watches()?;
+        self.sync_calls()?;
         self.sync_children()?;
         self.stale |= std::mem::take(&mut self.variables.retyped);
         if !self.stale && !self.targets.iter().any(|target| target.stale) {
@@ -102,7 +104,8 @@ impl Session {
             sites,
             time: begun.elapsed(),
         };
-        let to_come = |probe: &Probe| probe.enabled && probe.locations.is_empty();
+        let to_come =
+            |probe: &Probe| probe.enabled && probe.locations.is_empty() && probe.event.is_none();
         let others = sites > 0 || self.probes.iter().any(to_come);
         if nowhere.is_empty() || self.show.never_stops() && others {
             self.go_without(nowhere);
@@ -376,7 +379,8 @@ impl Session {
                 numbers.push((number, location.clone()));
             }
         };
-        let enabled = self.probes.iter().filter(|probe| probe.enabled);
+        let placed = |probe: &&Probe| probe.enabled && probe.event.is_none();
+        let enabled = self.probes.iter().filter(placed);
         if self.targets.len() == 1 {
             for probe in enabled {
                 let locations = probe.locations.iter().filter(|location| location.enabled);

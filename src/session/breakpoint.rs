@@ -3,7 +3,9 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use super::catching::Catch;
 use super::returns::WayOut;
+use super::watching::Watched;
 use crate::error::{Error, fail};
 use crate::lang::rate::Rate;
 use crate::lang::script::Node;
@@ -18,6 +20,25 @@ pub enum Origin {
     Trace,
     /// `dprintf`: prints and never stops.
     Dprintf,
+    /// `watch`, `catch` and their kin: stops wherever something happens, unless its body says
+    /// `continue`.
+    Event,
+}
+
+impl Origin {
+    /// Its hits stop the program, unless its body says `continue`.
+    pub fn stops(self) -> bool {
+        matches!(self, Origin::Break | Origin::Event)
+    }
+}
+
+/// What a probe without a place waits for.
+#[derive(Debug, Clone)]
+pub enum Event {
+    /// Memory is touched.
+    Watch(Watched),
+    /// The program does something, or something happens to it.
+    Catch(Catch),
 }
 
 /// What happens to a probe after a hit that was presented.
@@ -110,6 +131,8 @@ pub struct Probe {
     pub missing: Option<String>,
     /// The function that chooses the one that was named (STT_GNU_IFUNC), until that has happened.
     pub chooser: Option<Location>,
+    /// What it waits for, if it has no place.
+    pub event: Option<Event>,
 }
 
 impl Probe {
@@ -121,11 +144,16 @@ impl Probe {
 
     /// `Breakpoint`, or `Temporary breakpoint`.
     pub fn noun(&self) -> &'static str {
+        match &self.event {
+            Some(Event::Watch(watched)) => return watched.noun(),
+            Some(Event::Catch(_)) => return "Catchpoint",
+            None => {}
+        }
         match (self.origin, self.disposition) {
             (Origin::Trace, _) => "Trace",
             (Origin::Dprintf, _) => "Dprintf",
             (Origin::Break, Disposition::Delete) => "Temporary breakpoint",
-            (Origin::Break, _) => "Breakpoint",
+            (Origin::Break | Origin::Event, _) => "Breakpoint",
         }
     }
 
@@ -133,6 +161,11 @@ impl Probe {
     pub fn mention(&self) -> String {
         let noun = self.noun();
         let number = self.number;
+        match &self.event {
+            Some(Event::Watch(_)) => return format!("{noun} {number}: {}", self.spec),
+            Some(Event::Catch(catch)) => return format!("{noun} {number} ({catch})"),
+            None => {}
+        }
         if let Some(chooser) = &self.chooser {
             let address = chooser.address;
             return format!("{noun} {number} at gnu-indirect-function resolver at {address:#x}");
@@ -264,27 +297,51 @@ impl Probes {
     }
 
     /// What `info breakpoints` prints; `chosen` empty means all, `typed` is how they were chosen.
-    pub fn table(&self, chosen: &[u32], typed: &str) -> String {
+    /// `running`: there is a process, where what is watched has its place.
+    pub fn table(&self, chosen: &[u32], typed: &str, running: bool) -> String {
+        let found = self.rows(chosen, running, |_| true);
+        found.unwrap_or_else(|| match chosen {
+            [] => "No breakpoints or watchpoints.\n".into(),
+            _ => format!("No breakpoint or watchpoint matching '{typed}'.\n"),
+        })
+    }
+
+    /// The same of `info watchpoints`.
+    pub fn watch_table(&self, chosen: &[u32], typed: &str, running: bool) -> String {
+        let watch = |probe: &Probe| matches!(probe.event, Some(Event::Watch(_)));
+        let found = self.rows(chosen, running, watch);
+        found.unwrap_or_else(|| match chosen {
+            [] => "No watchpoints.\n".into(),
+            _ => format!("No watchpoint matching '{typed}'.\n"),
+        })
+    }
+
+    fn rows(
+        &self,
+        chosen: &[u32],
+        running: bool,
+        which: impl Fn(&Probe) -> bool,
+    ) -> Option<String> {
         let shown: Vec<&Probe> = self
             .iter()
             .filter(|p| chosen.is_empty() || chosen.contains(&p.number))
+            .filter(|p| which(p))
             .collect();
         if shown.is_empty() {
-            return match chosen {
-                [] => "No breakpoints or watchpoints.\n".into(),
-                _ => format!("No breakpoint or watchpoint matching '{typed}'.\n"),
-            };
+            return None;
         }
         // Without any address the column is narrow.
-        let never = |probe: &&Probe| probe.locations.is_empty() && !probe.resolved;
+        let never = |probe: &&Probe| match &probe.event {
+            Some(Event::Watch(_)) => !running,
+            Some(Event::Catch(_)) => true,
+            None => probe.locations.is_empty() && !probe.resolved,
+        };
         let width = match shown.iter().all(never) {
             true => 10,
             false => 18,
         };
-        let kind = match shown.iter().any(|probe| probe.chooser.is_some()) {
-            true => CHOOSER.len(),
-            false => 14,
-        };
+        let kinds = shown.iter().map(|probe| kind(probe).len());
+        let kind = kinds.max().unwrap_or(0).max(14);
         let mut out = format!(
             "Num     {:<kind$} Disp Enb {:<width$} What\n",
             "Type", "Address"
@@ -292,12 +349,23 @@ impl Probes {
         for probe in shown {
             rows(probe, (kind, width), &mut out);
         }
-        out
+        Some(out)
     }
 }
 
 /// The type of a breakpoint at a function that is not chosen yet.
 const CHOOSER: &str = "STT_GNU_IFUNC resolver";
+
+fn kind(probe: &Probe) -> &'static str {
+    match (probe.origin, &probe.event) {
+        _ if probe.chooser.is_some() => CHOOSER,
+        (_, Some(Event::Watch(watched))) => watched.kind(),
+        (_, Some(Event::Catch(_))) => "catchpoint",
+        (Origin::Break | Origin::Event, _) => "breakpoint",
+        (Origin::Trace, _) => "trace",
+        (Origin::Dprintf, _) => "dprintf",
+    }
+}
 
 /// The rows of a probe; `widths` are those of the type and of the address.
 fn rows(probe: &Probe, widths: (usize, usize), out: &mut String) {
@@ -306,12 +374,7 @@ fn rows(probe: &Probe, widths: (usize, usize), out: &mut String) {
         Some(chooser) => std::slice::from_ref(chooser),
         None => probe.locations.as_slice(),
     };
-    let kind = match probe.origin {
-        _ if probe.chooser.is_some() => CHOOSER,
-        Origin::Break => "breakpoint",
-        Origin::Trace => "trace",
-        Origin::Dprintf => "dprintf",
-    };
+    let kind = kind(probe);
     let disposition = match probe.disposition {
         Disposition::Keep => "keep",
         Disposition::Delete => "del",
@@ -325,6 +388,13 @@ fn rows(probe: &Probe, widths: (usize, usize), out: &mut String) {
         probe.number
     );
     match locations {
+        [] if probe.event.is_some() => {
+            let what = match &probe.event {
+                Some(Event::Catch(catch)) => catch.row(),
+                _ => probe.spec.clone(),
+            };
+            let _ = writeln!(out, "{:<width$} {what}", "");
+        }
         [] => {
             let what = if probe.resolved {
                 &probe.spec
@@ -348,7 +418,11 @@ fn rows(probe: &Probe, widths: (usize, usize), out: &mut String) {
     }
     if probe.hits > 0 {
         let s = if probe.hits == 1 { "" } else { "s" };
-        let _ = writeln!(out, "\tbreakpoint already hit {} time{s}", probe.hits);
+        let noun = match probe.event {
+            Some(Event::Catch(_)) => "catchpoint",
+            _ => "breakpoint",
+        };
+        let _ = writeln!(out, "\t{noun} already hit {} time{s}", probe.hits);
     }
     if probe.ignore > 0 {
         let _ = writeln!(out, "\tignore next {} hits", probe.ignore);
@@ -584,6 +658,7 @@ mod tests {
             resolved: true,
             missing: None,
             chooser: None,
+            event: None,
         }
     }
 
@@ -632,9 +707,9 @@ Num     Type           Disp Enb Address            What
 2.2                         y-  0x000000000000113d <n::ov(char*)>
 3       breakpoint     keep y   <PENDING>          f
 ";
-        assert_eq!(probes.table(&[], ""), expected);
+        assert_eq!(probes.table(&[], "", false), expected);
         assert_eq!(
-            probes.table(&[99], "99"),
+            probes.table(&[99], "99", false),
             "No breakpoint or watchpoint matching '99'.\n"
         );
     }

@@ -93,6 +93,7 @@ impl Session {
     /// Lets everything go on that stands. Stops that were not presented yet come first.
     pub fn resume(&mut self) -> Result<(), Error> {
         self.sync()?;
+        self.asked_to_stop = None;
         for index in 0..self.targets.len() {
             let target = &mut self.targets[index];
             target.previous = target.selected;
@@ -135,7 +136,6 @@ impl Session {
 
     /// Waits for the next thing that matters, and shows hits and births on the way.
     pub fn wait(&mut self, until: Option<Instant>) -> Result<Wake, Error> {
-        let mut asked_to_stop: Option<Instant> = None;
         loop {
             self.flush_in_time();
             if let Some(wake) = self.next_waiting()? {
@@ -156,9 +156,11 @@ impl Session {
                 if self.show.never_stops() {
                     return Ok(Wake::Interrupted);
                 }
-                asked_to_stop.get_or_insert_with(Instant::now);
+                self.asked_to_stop.get_or_insert_with(Instant::now);
             }
-            if asked_to_stop.is_some_and(|since| since.elapsed() > GRACE) {
+            let asked = self.asked_to_stop;
+            if asked.is_some_and(|since| since.elapsed() > GRACE) {
+                self.asked_to_stop = None;
                 return self.interrupted_stop();
             }
             let left = until.map(|u| u.saturating_duration_since(Instant::now()));
@@ -333,12 +335,30 @@ impl Session {
         match stop.reason {
             Reason::Probe { probe, .. } if probe == INTERNAL => {
                 self.libraries_changed(index)?;
+                if let Some(wake) = self.loads_caught(index, &stop, all_stand)? {
+                    return Ok(Some(wake));
+                }
                 // Somebody may have a breakpoint at the same place.
                 self.probe_stop(index, stop, all_stand)
             }
             Reason::Probe { .. } => self.probe_stop(index, stop, all_stand),
+            Reason::Watch => self.watch_stop(index, &stop, all_stand),
+            Reason::Call { number, begins } => {
+                self.call_caught(index, &stop, (number, begins), all_stand)
+            }
             Reason::Signal { number, .. } => {
                 if self.show.never_stops() {
+                    self.pass_by(index, stop.tid, all_stand)?;
+                    return Ok(None);
+                }
+                if let Some(wake) = self.signal_caught(index, &stop, number, all_stand)? {
+                    return Ok(wake);
+                }
+                if !self.signals.stops(number) {
+                    if self.signals.prints(number) {
+                        let text = self.signal_text(index, stop.tid, number);
+                        self.tell(&text);
+                    }
                     self.pass_by(index, stop.tid, all_stand)?;
                     return Ok(None);
                 }
@@ -365,7 +385,7 @@ impl Session {
     }
 
     /// A thread that nobody needs to see goes on, unless everything stands anyway.
-    fn pass_by(&mut self, index: usize, tid: Tid, all_stand: bool) -> Result<(), Error> {
+    pub(super) fn pass_by(&mut self, index: usize, tid: Tid, all_stand: bool) -> Result<(), Error> {
         self.sync()?;
         if all_stand {
             return Ok(());
@@ -385,11 +405,7 @@ impl Session {
             self.pass_by(index, stop.tid, all_stand)?;
             return Ok(None);
         };
-        let asks = hit.iter().all(|n| {
-            self.probes
-                .get(*n)
-                .is_some_and(|probe| super::plan::continues(probe, &*self.names))
-        }) || self.show.never_stops();
+        let asks = self.all_continue(&hit);
         if !asks {
             self.stand(index)?;
             self.announce_threads(index);
@@ -409,6 +425,21 @@ impl Session {
         } else {
             Wake::Stopped(bodies)
         }))
+    }
+
+    /// Whether a hit of these probes needs nobody: all their bodies let the program go on.
+    pub(super) fn all_continue(&self, hit: &[u32]) -> bool {
+        let continues = |number: &u32| {
+            let probe = self.probes.get(*number);
+            probe.is_some_and(|probe| super::plan::continues(probe, &*self.names))
+        };
+        self.show.never_stops() || hit.iter().all(continues)
+    }
+
+    /// Whether one of these probes' bodies wants nothing to be said of the hit.
+    pub(super) fn any_silent(&self, hit: &[u32]) -> bool {
+        let silent = |number: &u32| self.probes.get(*number).is_some_and(super::plan::is_silent);
+        hit.iter().any(silent)
     }
 
     pub(super) fn is_break(&self, number: u32) -> bool {
@@ -602,9 +633,7 @@ impl Session {
     /// silent body wants them.
     fn banner(&mut self, index: usize, tid: Tid, first: u32, hit: &[u32]) {
         self.switching(index, tid);
-        let silent = hit
-            .iter()
-            .any(|n| self.probes.get(*n).is_some_and(super::plan::is_silent));
+        let silent = self.any_silent(hit);
         let mut text = String::new();
         if !silent
             && let Some(registers) = self.registers(tid)
@@ -752,7 +781,7 @@ impl Session {
     }
 
     /// The bodies to run for a stop; temporary probes end here.
-    fn take_bodies(&mut self, hit: &[u32]) -> Vec<Arc<[Node]>> {
+    pub(super) fn take_bodies(&mut self, hit: &[u32]) -> Vec<Arc<[Node]>> {
         let mut bodies = Vec::new();
         for number in hit {
             let Some(probe) = self.probes.get_mut(*number) else {

@@ -319,6 +319,7 @@ impl Session {
         if before == after {
             return Ok(());
         }
+        self.note_loads(index, &before, &after, &names);
         for (bias, path) in before {
             if after.get(&bias) != Some(&path) {
                 let name = names.get(&LoadBias(bias)).unwrap_or(&path);

@@ -9,7 +9,7 @@ use super::images::Images;
 use super::threads::Threads;
 use super::{Session, Target, engine_error, process, settings, sites::is_gone};
 use crate::engine::client::{EngineError, Started};
-use crate::engine::protocol::{Call, Failure, Launch, SignalPolicy};
+use crate::engine::protocol::{Call, Calls, Failure, Launch, SignalPolicy};
 pub use crate::error::plain;
 use crate::error::{Error, fail};
 
@@ -31,7 +31,7 @@ impl Session {
         if self.show.never_stops() {
             self.signals.policy_without_stops()
         } else {
-            self.signals.policy(0)
+            self.signals.policy(self.caught_signals())
         }
     }
 
@@ -216,6 +216,9 @@ impl Session {
             waiting: Default::default(),
             sites: Default::default(),
             watch: None,
+            watches: Vec::new(),
+            calls: Calls::default(),
+            loads: Default::default(),
             policy: self.policy(),
             children: self.children(),
             late_interrupt: false,
@@ -224,6 +227,9 @@ impl Session {
             next_site: 0,
         });
         let index = self.targets.len() - 1;
+        if index == 0 {
+            self.forget_watched();
+        }
         self.read_modules(index)?;
         if self.program.is_none() && index == 0 {
             let path = self.targets[0].program.clone();
@@ -239,6 +245,7 @@ impl Session {
         let target = &mut self.targets[index];
         target.sites.clear();
         target.watch = None;
+        target.watches.clear();
         target.nowhere.clear();
         target.images = Images::default();
         target.program = process::executable(target.pid).unwrap_or_default();
@@ -248,6 +255,9 @@ impl Session {
             target.program.display()
         );
         self.tell(&text);
+        if index == 0 {
+            self.delete_watched();
+        }
         self.read_modules(index)?;
         self.watch_libraries(index)?;
         self.relocate_in(index);

@@ -7,7 +7,9 @@
 
 pub(crate) mod arming;
 pub(crate) mod breakpoint;
+pub(crate) mod catching;
 pub(crate) mod children;
+pub(crate) mod event_stops;
 pub(crate) mod events;
 mod foreign;
 pub(crate) mod images;
@@ -27,6 +29,7 @@ pub(crate) mod sites;
 pub(crate) mod threads;
 pub(crate) mod variables;
 pub(crate) mod view;
+pub(crate) mod watching;
 pub(crate) mod wording;
 
 use std::cell::RefCell;
@@ -36,7 +39,9 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use crate::engine::client::{EngineError, Keeper};
-use crate::engine::protocol::{Children, Failure, Reason, SignalPolicy, SiteId, TargetId, Tid};
+use crate::engine::protocol::{
+    Calls, Children, Failure, Reason, SignalPolicy, SiteId, TargetId, Tid, WatchSpec,
+};
 use crate::error::Error;
 use crate::lang::examine::ExamineState;
 use crate::lang::script::Resolver;
@@ -81,6 +86,12 @@ pub struct Target {
     pub sites: BTreeMap<u64, Site>,
     /// The site where the dynamic linker tells that it has mapped something.
     pub watch: Option<Watch>,
+    /// What is watched in it at present.
+    pub watches: Vec<WatchSpec>,
+    /// The system calls that stop it at present.
+    pub calls: Calls,
+    /// What libraries were loaded and unloaded since that was told of last.
+    pub loads: catching::Loads,
     /// What its signals do at present.
     pub policy: SignalPolicy,
     /// What the keeper does with the processes that it makes.
@@ -173,6 +184,8 @@ pub struct Session {
     /// The probes that the others go without, since none of their places could be armed, and why.
     pub unarmed: BTreeMap<u32, String>,
     keeper: Option<Keeper>,
+    /// When Ctrl-C came, as long as nothing was stopped for it.
+    asked_to_stop: Option<Instant>,
     /// When text was made visible last.
     flushed: Instant,
 }
@@ -214,6 +227,7 @@ impl Session {
             stop_hook: false,
             displays: false,
             announced: None,
+            asked_to_stop: None,
             keeper: None,
         }
     }
@@ -364,6 +378,7 @@ impl Session {
             site,
             comm: None,
             read_only: self.read_only,
+            wrote: false,
             warnings: RefCell::default(),
             reading,
         };
@@ -371,7 +386,10 @@ impl Session {
         for text in view.warnings.take() {
             self.output.complain(&format!("warning: {text}"));
         }
-        let after = view.registers;
+        let (after, wrote) = (view.registers, view.wrote);
+        if wrote {
+            self.watched_memory_written();
+        }
         if after != registers.as_deref().copied()
             && let (Some(tid), Some(after)) = (tid, after)
             && let Some(target) = self.targets.get_mut(self.current)
@@ -388,7 +406,7 @@ impl Session {
         let target = self.target()?;
         match target.threads.get(target.selected)?.reason? {
             Reason::Probe { probe, .. } => self.probes.at_place(probe).map(|p| p.number),
-            _ => None,
+            _ => target.threads.get(target.selected)?.stopped_by,
         }
     }
 

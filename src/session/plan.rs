@@ -69,7 +69,7 @@ fn command(node: &Node, names: &dyn Resolver) -> Option<&'static str> {
 
 /// Whether a probe's body ends in `continue`: its hits need nobody. Commands behind it never run.
 pub fn continues(probe: &Probe, names: &dyn Resolver) -> bool {
-    if probe.origin != Origin::Break {
+    if !probe.origin.stops() {
         return true;
     }
     probe.body.as_ref().is_some_and(|body| {

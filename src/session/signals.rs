@@ -197,6 +197,22 @@ impl Signals {
         (1..=15).contains(&number).then(|| number as usize - 1)
     }
 
+    /// A thread that gets it stops.
+    pub fn stops(&self, number: i32) -> bool {
+        self.of_system(number).is_none_or(|row| row.stop)
+    }
+
+    /// It is told of.
+    pub fn prints(&self, number: i32) -> bool {
+        self.of_system(number).is_none_or(|row| row.print)
+    }
+
+    fn of_system(&self, number: i32) -> Option<&Row> {
+        self.rows
+            .iter()
+            .find(|row| row.number == number && number > 0)
+    }
+
     /// The debugger uses it itself.
     pub fn is_own(&self, place: usize) -> bool {
         let row = self.rows.get(place);
@@ -258,6 +274,12 @@ impl Signals {
             ..SignalPolicy::TRANSPARENT
         }
     }
+}
+
+/// A signal's name by its number on this system.
+pub fn name(number: i32) -> String {
+    let named = NAMED.iter().find(|(.., n)| *n == number && number > 0);
+    named.map_or_else(|| format!("SIG{number}"), |(name, ..)| (*name).into())
 }
 
 /// `SIGSEGV, Segmentation fault`.

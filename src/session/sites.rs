@@ -141,6 +141,7 @@ impl Session {
         let numbers: Vec<(u32, String, Origin)> = self
             .probes
             .iter()
+            .filter(|p| p.event.is_none())
             .map(|p| (p.number, p.spec.clone(), p.origin))
             .collect();
         let running = !self.targets.is_empty();
@@ -292,7 +293,7 @@ impl Session {
 fn split_process(spec: &str, origin: Origin) -> (&str, Option<&str>) {
     match origin {
         Origin::Trace => braces::split_process(spec),
-        Origin::Break | Origin::Dprintf => (spec, None),
+        Origin::Break | Origin::Dprintf | Origin::Event => (spec, None),
     }
 }
 

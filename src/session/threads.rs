@@ -22,6 +22,8 @@ pub struct Thread {
     pub announced: bool,
     /// Why it stands, where it stands on its own.
     pub reason: Option<Reason>,
+    /// What it stands for, where that is no place.
+    pub stopped_by: Option<u32>,
     /// Its name when it was looked at last: the process may have ended before a hit is shown.
     pub name: String,
     /// When it was.
@@ -71,6 +73,7 @@ impl Thread {
     /// It goes on.
     pub fn goes(&mut self) {
         self.reason = None;
+        self.stopped_by = None;
         self.registers = None;
     }
 }
@@ -96,6 +99,7 @@ impl Threads {
             // The first one is the program itself.
             announced: self.born == 1,
             reason: None,
+            stopped_by: None,
             name: String::new(),
             looked: None,
             registers: None,

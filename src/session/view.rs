@@ -198,6 +198,8 @@ pub struct View<'a> {
     pub comm: Option<String>,
     /// A process is not to be changed.
     pub read_only: bool,
+    /// A process's memory was changed.
+    pub wrote: bool,
     /// Warnings about what was evaluated.
     pub warnings: RefCell<Vec<String>>,
     /// What the named probe knows that expressions are about.
@@ -223,6 +225,7 @@ impl<'a> View<'a> {
             site: None,
             comm: None,
             read_only: false,
+            wrote: false,
             warnings: RefCell::default(),
             reading: None,
         }
@@ -264,10 +267,13 @@ impl Scope for View<'_> {
         match &mut self.source {
             Source::Files => Err(Unreadable { address }.into()),
             Source::Live { target, .. } => match &mut self.keeper {
-                Some(keeper) => keeper
-                    .get_mut()
-                    .write(*target, address, bytes)
-                    .map_err(|error| super::write_error(address, error)),
+                Some(keeper) => {
+                    self.wrote = true;
+                    keeper
+                        .get_mut()
+                        .write(*target, address, bytes)
+                        .map_err(|error| super::write_error(address, error))
+                }
                 None => Err(Unreadable { address }.into()),
             },
             Source::Record(snapshot) => {

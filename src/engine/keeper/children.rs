@@ -195,6 +195,7 @@ impl Target {
         self.sites.clean(&self.memory);
         self.sites = Sites::default();
         self.slots = SlotPages::default();
+        self.watches_forgotten();
         self.entries.executed(&self.counters);
         // The thread that called exec has the leader's id now; the others are gone unannounced.
         let pid = self.pid;

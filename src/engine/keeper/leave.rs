@@ -18,7 +18,7 @@ use super::slots::process_of;
 use super::stop::{Stop, Stopped};
 use super::sys;
 use super::target::Target;
-use super::thread::{State, Thread};
+use super::thread::State;
 use super::tracer::Stops;
 use crate::arch::Register;
 
@@ -31,9 +31,11 @@ impl Target {
             // Text that is gone has nothing to be put back.
             let _ = self.sites.take_out(&self.memory, address);
         }
+        self.watch_nothing();
         self.crash.pass(Point::Disarmed);
         for tid in self.threads.keys().copied().collect::<Vec<_>>() {
-            if self.moves(tid) && runs(tid) {
+            // The debug registers of one that is blocked must be cleared as well.
+            if self.moves(tid) && (runs(tid) || self.is_watching(tid)) {
                 self.gather(tid, stops);
                 self.crash.pass(Point::Gathered);
             }
@@ -133,7 +135,11 @@ impl Target {
                 self.births.remove(&tid);
                 return;
             }
-            Stop::Signal(stopped, libc::SIGTRAP) if self.take_back(&stopped) => (stopped, 0),
+            Stop::Signal(stopped, libc::SIGTRAP)
+                if self.drop_watch_trap(&stopped) || self.take_back(&stopped) =>
+            {
+                (stopped, 0)
+            }
             Stop::Signal(stopped, signal) => {
                 let stopped = match sys::signal_info(tid) {
                     Ok(info) => self.out_of_slot(stopped, &info),
@@ -183,12 +189,15 @@ impl Target {
             .map(|thread| thread.tid)
             .collect();
         for tid in held {
-            let Some(Thread { pid, state, .. }) = self.threads.remove(&tid) else {
+            let Some(thread) = self.threads.get_mut(&tid) else {
                 continue;
             };
+            let pid = thread.pid;
+            let state = std::mem::replace(&mut thread.state, State::Running);
             if let State::Held(held) = state
                 && let Some((stopped, signal)) = self.take_queued_trap(held.stop, held.signal)
             {
+                self.load_watches(tid);
                 if let Ok(registers) = stopped.registers() {
                     self.leave_slot(&stopped, registers);
                 }
@@ -202,6 +211,7 @@ impl Target {
                 let _ = stopped.detach(delivered);
                 self.crash.pass(Point::Released);
             }
+            self.threads.remove(&tid);
         }
     }
 
@@ -260,19 +270,28 @@ impl Target {
         let mut standing = (stopped, signal);
         while self.trap_is_queued(&standing.0) {
             standing = match standing.0.run().ok()? {
-                Stop::Signal(stopped, libc::SIGTRAP) if self.take_back(&stopped) => (stopped, 0),
+                Stop::Signal(stopped, libc::SIGTRAP)
+                    if self.drop_watch_trap(&stopped) || self.take_back(&stopped) =>
+                {
+                    (stopped, 0)
+                }
                 other => other.standing()?,
             };
         }
         Some(standing)
     }
 
-    /// True if an int3's SIGTRAP waits behind the stop that we see.
+    /// True if an int3's SIGTRAP waits behind the stop that we see, or that of the debug registers,
+    /// which may watch something else by now.
     fn trap_is_queued(&self, stopped: &Stopped) -> bool {
         let behind_site = stopped
             .registers()
             .is_ok_and(|registers| self.sites.get(registers.pc().wrapping_sub(1)).is_some());
-        behind_site && SignalState::of(stopped.tid()).pending & TRAP_BIT != 0
+        let queued = || {
+            let state = SignalState::of(stopped.tid());
+            state.pending & !state.blocked & TRAP_BIT != 0
+        };
+        (behind_site || self.may_trigger()) && queued()
     }
 }
 

@@ -5,6 +5,7 @@
 //! of it.
 
 mod calls;
+mod catch;
 mod children;
 mod crash;
 mod delay;
@@ -33,6 +34,7 @@ mod target;
 mod thread;
 mod timer;
 mod tracer;
+mod watch;
 
 use std::collections::HashMap;
 use std::fs::File;

@@ -62,6 +62,18 @@ impl Target {
                 Answer::Done
             }
             Request::Write { address, bytes, .. } => done(self.write(address, bytes)),
+            Request::Watch { watches, .. } => match self.set_watches(number, watches) {
+                Some(answer) => answer,
+                None => return,
+            },
+            Request::Calls { calls, .. } => {
+                self.set_calls(calls);
+                Answer::Done
+            }
+            Request::Triggers { tid, .. } => match self.threads.get(&tid.0) {
+                Some(thread) => Answer::Triggers(thread.triggers.clone()),
+                None => Answer::Failed(Failure::NotStopped),
+            },
             Request::Signals { signals, .. } => {
                 self.set_signals(signals);
                 Answer::Done
@@ -117,9 +129,9 @@ impl Target {
 
     fn write(&mut self, address: u64, mut bytes: Vec<u8>) -> Result<(), Failure> {
         self.sites.overwrite(address, &mut bytes);
-        self.memory
-            .write(address, &bytes)
-            .map_err(|address| Failure::Memory { address })
+        let written = self.memory.write(address, &bytes);
+        self.watched_written(address, bytes.len());
+        written.map_err(|address| Failure::Memory { address })
     }
 
     fn with_held(

@@ -160,7 +160,10 @@ impl Target {
     pub(super) fn go_with_trap(&mut self, stopped: Stopped) {
         let tid = stopped.tid();
         if SignalState::of(tid).caught & TRAP_BIT == 0 {
-            let _ = stopped.resume(libc::SIGTRAP);
+            let _ = match self.stops_at_calls(tid) {
+                true => stopped.resume_to_syscall(libc::SIGTRAP),
+                false => stopped.resume(libc::SIGTRAP),
+            };
             return;
         }
         match stopped.step_with(libc::SIGTRAP) {
@@ -194,7 +197,9 @@ impl Target {
                 thread.handler_returns(site, sp);
             }
         }
-        self.go(stopped, 0);
+        if let Some(stopped) = self.call_stops(stopped) {
+            self.go(stopped, 0);
+        }
     }
 
     /// Steps over the instruction in the slot, then has the signal delivered behind it.

@@ -189,6 +189,62 @@ pub fn poke(tid: i32, address: u64, word: u64) -> io::Result<()> {
     ptrace(libc::PTRACE_POKEDATA, tid, address as usize, word as usize)
 }
 
+/// Where in a system call a thread stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Boundary {
+    /// At its beginning; its number.
+    Entry(u64),
+    /// At its end.
+    Exit,
+    /// Nowhere.
+    Other,
+}
+
+/// What a thread's system call stop is for (`PTRACE_GET_SYSCALL_INFO`, ptrace(2)).
+pub fn syscall_boundary(tid: i32) -> io::Result<Boundary> {
+    const PTRACE_GET_SYSCALL_INFO: libc::c_uint = 0x420e;
+    const ENTRY: u8 = 1;
+    const EXIT: u8 = 2;
+    /// Where the number is in `struct ptrace_syscall_info`.
+    const NUMBER: usize = 24;
+    let mut info = [0_u8; 88];
+    let out: *mut u8 = info.as_mut_ptr();
+    // SAFETY: the kernel writes at most as many bytes as `addr` states.
+    check(unsafe { libc::ptrace(PTRACE_GET_SYSCALL_INFO, tid, info.len(), out) })?;
+    let word = info.get(NUMBER..NUMBER + 8);
+    let number = word.and_then(|word| word.try_into().ok());
+    Ok(match info[0] {
+        ENTRY => Boundary::Entry(number.map_or(u64::MAX, u64::from_ne_bytes)),
+        EXIT => Boundary::Exit,
+        _ => Boundary::Other,
+    })
+}
+
+/// Where a debug register is in what `PTRACE_PEEKUSER` shows.
+fn debug_offset(register: usize) -> usize {
+    std::mem::offset_of!(libc::user, u_debugreg) + register * size_of::<u64>()
+}
+
+/// One debug register of a stopped thread.
+pub fn debug_register(tid: i32, register: usize) -> io::Result<u64> {
+    let mut word = 0_u64;
+    let out: *mut u64 = &mut word;
+    let offset = debug_offset(register);
+    // SAFETY: the system call itself (unlike the C library's function) writes one word to `out`.
+    check(unsafe { libc::syscall(libc::SYS_ptrace, libc::PTRACE_PEEKUSER, tid, offset, out) })?;
+    Ok(word)
+}
+
+/// Changes one debug register of a stopped thread.
+pub fn set_debug_register(tid: i32, register: usize, value: u64) -> io::Result<()> {
+    ptrace(
+        libc::PTRACE_POKEUSER,
+        tid,
+        debug_offset(register),
+        value as usize,
+    )
+}
+
 /// The address of a stopped thread's rseq area (`rseq(2)`); `None` if it registered none.
 pub fn rseq_address(tid: i32) -> Option<u64> {
     #[repr(C)]

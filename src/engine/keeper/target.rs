@@ -22,10 +22,11 @@ use super::stop::{Stop, Stopped};
 use super::sys;
 use super::thread::{Held, State, Thread};
 use super::timer::Timer;
+use super::watch::Watches;
 use crate::arch::{Position, Register, Registers};
 use crate::engine::protocol::{
-    AddressSpaceId, Answer, Birth, Call, Children, Event, Failure, Reason, SignalPolicy, TargetId,
-    Tid,
+    AddressSpaceId, Answer, Birth, Call, Calls, Children, Event, Failure, Reason, SignalPolicy,
+    TargetId, Tid,
 };
 use crate::record::ring::Ring;
 use crate::record::shared::Counters;
@@ -52,6 +53,9 @@ pub struct Target {
     pub(super) offspring: Vec<Target>,
     pub(super) children: Children,
     pub(super) signals: SignalPolicy,
+    pub(super) watches: Watches,
+    /// The system calls that stop a thread.
+    pub(super) calls: Calls,
     /// What the program does with SIGTRAP, where an int3 may take that away: every hit that does
     /// puts it back.
     pub(super) trap_action: Option<TrapAction>,
@@ -152,6 +156,8 @@ impl Target {
             offspring: Vec::new(),
             children: parts.children,
             signals: parts.signals,
+            watches: Watches::default(),
+            calls: Calls::default(),
             trap_action: None,
             work: HitSpace::default(),
             timer: common.timer,
@@ -170,6 +176,7 @@ impl Target {
     /// The process is traced no more, which the front is told.
     pub(super) fn ends_with(&mut self, event: Event) {
         self.ended = true;
+        self.watches_ended();
         if let Some(number) = self.interrupting.take() {
             self.front.reply(number, Answer::Failed(Failure::NoTarget));
         }
@@ -211,6 +218,9 @@ impl Target {
     /// A SIGTRAP: one of our sites, or the program's own business.
     fn trap(&mut self, stopped: Stopped) {
         self.crash.pass(Point::Trapped);
+        if self.is_watch_trap(&stopped) {
+            return self.triggered(stopped);
+        }
         let Ok(registers) = stopped.registers() else {
             return;
         };
@@ -246,9 +256,11 @@ impl Target {
     pub(super) fn go(&mut self, stopped: Stopped, signal: i32) {
         self.handler_begins(&stopped, signal);
         let mut watched = false;
+        let calls = self.stops_at_calls(stopped.tid());
         if let Some(thread) = self.threads.get_mut(&stopped.tid()) {
             thread.state = State::Running;
-            watched = thread.awaits_return();
+            watched = thread.awaits_return() || calls;
+            thread.sees_calls = watched;
         }
         let _ = match watched {
             _ if signal == libc::SIGTRAP => return self.go_with_trap(stopped),
@@ -263,6 +275,7 @@ impl Target {
     }
 
     fn hold_as(&mut self, number: u64, stop: Stopped, signal: i32, pass: Option<u64>, group: bool) {
+        self.load_watches(stop.tid());
         if let Some(thread) = self.threads.get_mut(&stop.tid()) {
             thread.state = State::Held(Held {
                 stop,
@@ -283,7 +296,8 @@ impl Target {
         let Some(stopped) = self.out_of_slot(stopped, &info) else {
             return;
         };
-        if self.was_sent(stopped.tid(), &info) {
+        let tid = stopped.tid();
+        if self.was_sent(tid, &info) {
             return self.go(stopped, signal);
         }
         let bit = 1_u64 << (signal - 1).clamp(0, 63);
@@ -291,18 +305,21 @@ impl Target {
         let ignores = self.trap_action.is_some_and(|action| action.ignores());
         let ignored = signal == libc::SIGTRAP && info.si_code <= 0 && ignores;
         let passed = if ignored { 0 } else { self.passed(signal) };
-        if self.signals.stop & bit == 0 {
+        let touched = self.touched_meanwhile(tid);
+        if self.signals.stop & bit == 0 && !touched {
             if self.signals.tell & bit != 0 {
-                self.tell_signal(stopped.tid(), signal);
+                self.tell_signal(tid, signal);
             }
             self.ignores(&stopped, passed);
             return self.go(stopped, passed);
         }
-        let reason = Reason::Signal {
-            number: signal,
-            code: info.si_code,
+        let reason = match touched {
+            true => Reason::Watch,
+            false => Reason::Signal {
+                number: signal,
+                code: info.si_code,
+            },
         };
-        let tid = stopped.tid();
         self.tell_stopped(stopped, passed, None, reason);
         if !ignored {
             self.holds_signal(tid, signal);
@@ -338,6 +355,7 @@ impl Target {
 
     /// A thread stands because we asked it to, or because its process was stopped.
     pub(super) fn stands(&mut self, stopped: Stopped, group: bool) {
+        self.load_watches(stopped.tid());
         let Ok(registers) = stopped.registers() else {
             return;
         };
@@ -435,6 +453,7 @@ impl Target {
                 None,
             );
         }
+        self.watches_changed();
         self.interrupt_finished();
     }
 }

@@ -5,6 +5,8 @@ use std::time::Instant;
 use super::calls::Anew;
 use super::entries::Values;
 use super::stop::Stopped;
+use crate::arch::DebugRegisters;
+use crate::engine::protocol::Trigger;
 
 /// A handler that makes more system calls than this (two stops each) is not seen to return.
 const CALLS: u32 = 4096;
@@ -34,6 +36,14 @@ pub struct Thread {
     pub until: Option<Instant>,
     /// What the call had kept that ends where it stands, for each probe there.
     pub entries: Vec<(u16, Option<Values>)>,
+    /// It was let go so that it stops at system calls.
+    pub sees_calls: bool,
+    /// The system call that it is in, as far as its beginning was seen.
+    pub in_call: Option<u64>,
+    /// What its debug registers hold.
+    pub debug: DebugRegisters,
+    /// What it has touched of what is watched, where it stands for that.
+    pub triggers: Vec<Trigger>,
     /// The call that was begun anew last for it.
     pub anew: Option<Anew>,
     /// So many more system calls are looked at for a handler's return.
@@ -93,6 +103,10 @@ impl Thread {
             sent: 0,
             until: None,
             entries: Vec::new(),
+            sees_calls: false,
+            in_call: None,
+            debug: DebugRegisters::default(),
+            triggers: Vec::new(),
             anew: None,
             calls_left: 0,
         }
