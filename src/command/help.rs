@@ -56,6 +56,7 @@ const TOPICS: &[(&str, &str, &[&str])] = &[
             "run",
             "start",
             "continue",
+            "inferior",
             "interrupt",
             "attach",
             "detach",
