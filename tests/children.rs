@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use nix::sys::signal::Signal;
 use support::app::number;
 use support::tracer::trace;
-use support::{App, Missing, json_lines, process, test, testapp, text};
+use support::{App, Missing, Tracer, json_lines, process, test, testapp, text};
 
 const ROUNDS: u64 = 30;
 const PASSES: u64 = 10;
@@ -204,6 +204,55 @@ fn a_tracer_that_comes_and_goes_while_children_are_made() {
         let last = target.ask("quit", "children=");
         assert_eq!(number(&last, "died"), 0, "{last}");
         target.succeed();
+        Ok(())
+    });
+}
+
+#[test]
+fn a_target_that_another_debugger_holds_is_named_and_left_alone() {
+    test(|| {
+        let start = || -> Result<App, Missing> {
+            let mut app = App::start(&testapp("hot")?, &["--threads", "2"]);
+            app.expect("ready");
+            Ok(app)
+        };
+        let (mut held, mut free) = (start()?, start()?);
+        let pids = [held.pid().to_string(), free.pid().to_string()];
+        let mut command = Tracer::Gdb.command()?;
+        command.args(["-nx", "-q", "-p", &pids[0], "-ex", "echo held\\n"]);
+        let mut debugger = App::spawn(command);
+        debugger.line("that it holds the process", |line| line.ends_with("held"));
+        let mut session = App::spawn(trace(&[
+            "-e",
+            "*site { while 0; end }",
+            "-p",
+            &pids[0],
+            "-p",
+            &pids[1],
+        ]));
+        let line = session.expect("warning: ");
+        let wanted = format!("warning: Process {} (hot) is not traced: ", pids[0]);
+        assert!(line.starts_with(&wanted), "{line}");
+        let why = session.line("who holds it", |line| line.contains("gdb"));
+        assert!(why.contains(&debugger.pid().to_string()), "{why}");
+        session.expect(&format!("trapline: tracing process {} ", pids[1]));
+        let mark = format!("({})", pids[1]);
+        session.line("a hit in the other", |line| {
+            line.contains("site: (") && line.contains(&mark)
+        });
+        session.signal(Signal::SIGINT);
+        session.succeed();
+        process::wait_untraced(free.pid());
+        assert_eq!(process::changed_text(free.pid()), []);
+        // The debugger has noticed nothing.
+        debugger.send("detach");
+        debugger.send("quit");
+        debugger.succeed();
+        for app in [&mut held, &mut free] {
+            app.ask("alive", "alive 2");
+            app.send("quit");
+            app.succeed();
+        }
         Ok(())
     });
 }

@@ -28,7 +28,7 @@ use std::path::Path;
 
 use support::{App, Missing, TempDir, Tracer, root, test, testapp};
 
-const AREAS: [&str; 20] = [
+const AREAS: [&str; 21] = [
     "commands",
     "bp-cmds",
     "condbreak",
@@ -46,6 +46,7 @@ const AREAS: [&str; 20] = [
     "batch-exit-status",
     "gnu-ifunc",
     "handle",
+    "forks",
     "watch",
     "catch",
     "signal",
@@ -281,6 +282,7 @@ areas! {
     batch_exit_status: "batch-exit-status",
     ifunc: "gnu-ifunc",
     handle: "handle",
+    forks: "forks",
     watchpoints: "watch",
     catchpoints: "catch",
     signal: "signal",

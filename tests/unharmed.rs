@@ -117,6 +117,28 @@ fn leaving_behind_the_leaders_end() {
 }
 
 #[test]
+fn attaching_behind_the_leaders_end() {
+    test(|| {
+        let mut target = App::start(&testapp("leader")?, &[] as &[&str]);
+        target.expect("ready");
+        target.ask("end", "ended");
+        let text = attached(&mut target, |target| {
+            target.ask("hit 500", "hit 500");
+        })?;
+        assert_eq!(hits(&text), 500, "{text}");
+        target.ask("hit 10", "hit 10");
+        // Its end is seen, too, of which only its parent is told.
+        let mut session = trace(&["-p", &target.pid().to_string()]);
+        session.expect("  probe 1: ");
+        target.ask("hit 500", "hit 500");
+        target.send("quit");
+        assert_eq!(hits(&session.succeed()), 500);
+        target.succeed();
+        Ok(())
+    });
+}
+
+#[test]
 fn a_site_that_faults() {
     test(|| {
         let program = testapp("handlers")?.display().to_string();

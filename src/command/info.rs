@@ -3,6 +3,7 @@
 use super::interpreter::{Call, Interpreter};
 use crate::error::{Error, fail};
 use crate::lang;
+use crate::session::threads::table;
 
 /// `info breakpoints [N…]`
 pub fn breakpoints(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
@@ -129,29 +130,14 @@ pub fn symbol(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
 
 /// `info threads`
 pub fn threads(i: &mut Interpreter, _: &Call<'_>) -> Result<(), Error> {
-    if i.session.target().is_none() {
+    if i.session.targets.is_empty() {
         i.print("No threads.\n");
         return Ok(());
     }
     if !i.session.background {
         i.session.need_stand()?;
     }
-    let Some(target) = i.session.target() else {
-        return Ok(());
-    };
-    let tids: Vec<_> = target.threads.iter().map(|t| t.tid).collect();
-    for tid in tids {
-        i.session.registers(tid);
-    }
-    let Some(target) = i.session.target() else {
-        return Ok(());
-    };
-    let table = target.threads.table(target.pid, target.selected, |thread| {
-        match &thread.registers {
-            Some(registers) => i.session.frame(0, registers),
-            None => "(running)".into(),
-        }
-    });
+    let table = table(&i.session.thread_rows());
     i.print(&table);
     Ok(())
 }
@@ -173,43 +159,20 @@ pub fn thread(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
             fail!("No thread selected");
         };
         if let Some(thread) = target.threads.get(target.selected) {
-            let text = format!(
-                "[Current thread is {} ({})]\n",
-                thread.number,
-                thread.title()
-            );
+            let id = i.session.thread_id(i.session.current, thread);
+            let text = format!("[Current thread is {id} ({})]\n", thread.title());
             i.print(&text);
         }
         return Ok(());
     }
-    let Ok(number) = call.arguments.parse::<u32>() else {
-        fail!("Invalid thread ID: {}", call.arguments);
-    };
-    let tid = i
-        .session
-        .target()
-        .and_then(|t| t.threads.numbered(number))
-        .map(|t| t.tid);
-    let Some(tid) = tid else {
-        fail!("Unknown thread {number}.");
-    };
+    let (inferior, tid) = i.session.numbered_thread(call.arguments)?;
     i.session.need_stand()?;
-    let registers = i.session.registers(tid);
-    let Some(target) = i.session.target_mut() else {
-        return Ok(());
-    };
-    target.selected = tid;
-    let title = target
-        .threads
-        .get(tid)
-        .map(|t| t.title())
-        .unwrap_or_default();
-    let frame = registers
-        .map(|r| i.session.frame(0, &r))
-        .unwrap_or_else(|| "(running)".into());
-    i.print(&format!(
-        "[Switching to thread {number} ({title})]\n#0  {frame}\n"
-    ));
+    i.session.select_inferior(inferior);
+    if let Some(target) = i.session.target_mut() {
+        target.selected = tid;
+    }
+    let text = i.session.switched_thread(tid);
+    i.print(&text);
     Ok(())
 }
 
@@ -226,27 +189,11 @@ pub fn program(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// `info inferiors`
-pub fn inferiors(i: &mut Interpreter, _: &Call<'_>) -> Result<(), Error> {
-    let (what, connection, program) = match i.session.target() {
-        Some(target) => (
-            format!("process {}", target.pid),
-            "1 (native)",
-            target.program.display().to_string(),
-        ),
-        None => (
-            "<null>".into(),
-            "",
-            i.session
-                .program
-                .as_ref()
-                .map(|images| images.program.display().to_string())
-                .unwrap_or_default(),
-        ),
-    };
-    i.print(&format!(
-        "  Num  Description       Connection           Executable        \n* 1    {what:<17} {connection:<20} {program:<17} \n"
-    ));
+/// `info inferiors [N…]`
+pub fn inferiors(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
+    let numbers = i.numbers(call.arguments, "inferior")?;
+    let text = i.session.inferior_table(&numbers);
+    i.print(&text);
     Ok(())
 }
 

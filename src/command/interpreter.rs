@@ -469,6 +469,7 @@ impl Interpreter {
                 Wake::Stopped(bodies) => {
                     self.session.read_counters();
                     self.present();
+                    self.session.prune_inferiors();
                     self.due = bodies;
                     return Ok(());
                 }
@@ -477,7 +478,10 @@ impl Interpreter {
                     number,
                     bodies,
                 } => self.asked(tid, number, &bodies)?,
-                Wake::Ended => return Ok(()),
+                Wake::Ended => {
+                    self.session.prune_inferiors();
+                    return Ok(());
+                }
                 Wake::Interrupted | Wake::TimeOver => {
                     self.quit = Some(0);
                     return Ok(());

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::breakpoints::ignore_text;
 use super::interpreter::{Call, Interpreter};
+use super::table::split;
 use crate::error::{Error, fail};
 use crate::session::breakpoint::{Disposition, Origin, Probe};
 use crate::session::images::Unresolved;
@@ -20,7 +21,7 @@ pub fn run(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
             fail!("Program not restarted.");
         }
         i.may_kill()?;
-        i.session.kill(0)?;
+        i.session.kill(i.session.current)?;
     }
     let (arguments, background) = in_background(call.arguments);
     if !arguments.is_empty() {
@@ -146,30 +147,104 @@ pub fn continue_(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
 
 /// `kill`
 pub fn kill(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
-    let pid = i.session.need_target()?.pid;
-    let _ = call;
+    if let Some(numbers) = inferiors_of(call.arguments) {
+        i.may_kill()?;
+        for number in several(i, numbers, "kill")? {
+            if let Some(index) = i.session.index_of_inferior(number) {
+                i.session.kill(index)?;
+            }
+        }
+        return Ok(());
+    }
+    i.session.need_target()?;
     i.may_kill()?;
     if !i.query("Kill the program being debugged? ")? {
         fail!("Not confirmed.");
     }
-    i.session.kill(0)?;
-    i.print(&format!("[Inferior 1 (process {pid}) killed]\n"));
+    let (text, index) = (ended(i, i.session.current, "killed"), i.session.current);
+    i.session.kill(index)?;
+    i.print(&text);
     Ok(())
 }
 
 /// `detach`
 pub fn detach(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
+    if let Some(numbers) = inferiors_of(call.arguments) {
+        for number in several(i, numbers, "detach")? {
+            if let Some(index) = i.session.index_of_inferior(number) {
+                detach_one(i, index)?;
+            }
+        }
+        return Ok(());
+    }
     let target = i.session.need_target()?;
-    let pid = target.pid;
     if call.from_tty {
+        let pid = target.pid;
         let text = format!(
             "Detaching from program: {}, process {pid}\n",
             target.program.display()
         );
         i.print(&text);
     }
-    i.session.detach(0)?;
-    i.print(&format!("[Inferior 1 (process {pid}) detached]\n"));
+    detach_one(i, i.session.current)
+}
+
+/// `[Inferior 1 (process 7) detached]`
+fn ended(i: &Interpreter, index: usize, how: &str) -> String {
+    let target = i.session.targets.get(index);
+    let told = target.map(|it| format!("[Inferior {} (process {}) {how}]\n", it.inferior, it.pid));
+    told.unwrap_or_default()
+}
+
+fn detach_one(i: &mut Interpreter, index: usize) -> Result<(), Error> {
+    let text = ended(i, index, "detached");
+    i.session.detach(index)?;
+    i.print(&text);
+    Ok(())
+}
+
+/// What stands behind the word `inferiors`, which may be shortened.
+fn inferiors_of(arguments: &str) -> Option<&str> {
+    let (word, rest) = split(arguments);
+    (!word.is_empty() && "inferiors".starts_with(word)).then_some(rest)
+}
+
+/// The inferiors of a list that have a process, each by its number.
+fn several(i: &mut Interpreter, numbers: &str, what: &str) -> Result<Vec<u32>, Error> {
+    if numbers.is_empty() {
+        fail!("Requires argument (inferior id(s) to {what})");
+    }
+    let mut list = i.numbers(numbers, "inferior")?;
+    list.retain(|number| match i.session.know_inferior(*number) {
+        Err(error) => {
+            i.session.output.complain(&format!("warning: {error}"));
+            false
+        }
+        Ok(()) if i.session.index_of_inferior(*number).is_none() => {
+            let text = format!("warning: Inferior ID {number} is not running.");
+            i.session.output.complain(&text);
+            false
+        }
+        Ok(()) => true,
+    });
+    Ok(list)
+}
+
+/// `inferior [N]`
+pub fn inferior(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
+    if call.arguments.is_empty() {
+        let text = i.session.current_inferior();
+        i.print(&text);
+        return Ok(());
+    }
+    let number = super::data::number(i, call.arguments)? as u32;
+    i.session.know_inferior(number)?;
+    if i.session.background {
+        fail!("Cannot execute this command while the selected thread is running.");
+    }
+    i.session.need_stand()?;
+    let text = i.session.switch_inferior(number)?;
+    i.print(&text);
     Ok(())
 }
 
@@ -183,9 +258,9 @@ pub fn attach(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
             if call.from_tty && !i.query("A program is being debugged already.  Kill it? ")? {
                 fail!("Not killed.");
             }
-            i.session.kill(0)?;
+            i.session.kill(i.session.current)?;
         } else {
-            i.session.detach(0)?;
+            i.session.detach(i.session.current)?;
         }
     }
     let pid = search::find(call.arguments)?;
@@ -220,7 +295,7 @@ pub fn show_frame(i: &mut Interpreter) -> Result<(), Error> {
         return Ok(());
     };
     if let Some(registers) = i.session.registers(tid) {
-        let text = format!("{}\n", i.session.frame(0, &registers));
+        let text = format!("{}\n", i.session.frame(i.session.current, &registers));
         i.print(&text);
     }
     Ok(())
@@ -272,26 +347,30 @@ pub fn quit(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
 
 /// Asks before a process is ended or left.
 pub fn confirm_quit(i: &mut Interpreter) -> Result<bool, Error> {
-    let Some(target) = i.session.target() else {
+    if i.session.targets.is_empty() {
         return Ok(true);
-    };
-    let fate = if target.launched {
-        "killed"
-    } else {
-        "detached"
-    };
-    let text = format!(
-        "A debugging session is active.\n\n\tInferior 1 [process {}] will be {fate}.\n\nQuit anyway? ",
-        target.pid
-    );
+    }
+    let mut text = String::from("A debugging session is active.\n\n");
+    for target in &i.session.targets {
+        let fate = if target.launched {
+            "killed"
+        } else {
+            "detached"
+        };
+        let (inferior, pid) = (target.inferior, target.pid);
+        text += &format!("\tInferior {inferior} [process {pid}] will be {fate}.\n");
+    }
+    text += "\nQuit anyway? ";
     i.query(&text)
 }
 
 /// Leaves every process as gdb does at its end: launched ones are killed, others let go.
 pub fn leave(i: &mut Interpreter) -> Result<(), Error> {
     let mut result = Ok(());
-    while let Some(target) = i.session.target() {
+    while let Some(target) = i.session.targets.first() {
         let (pid, launched) = (target.pid, target.launched);
+        let text = ended(i, 0, "detached");
+        let target = &i.session.targets[0];
         let before = i.session.targets.len();
         if launched {
             result = i.session.kill(0);
@@ -304,7 +383,7 @@ pub fn leave(i: &mut Interpreter) -> Result<(), Error> {
                 i.print(&text);
             }
             result = i.session.detach(0);
-            i.print(&format!("[Inferior 1 (process {pid}) detached]\n"));
+            i.print(&text);
         }
         if i.session.targets.len() == before {
             break;

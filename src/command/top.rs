@@ -117,7 +117,7 @@ pub static TOP: Table<Action> = Table {
         Entry {
             name: "detach",
             aliases: &[],
-            help: "Leave the process; it runs on as if nobody had been there.\nUsage: detach",
+            help: "Leave the process; it runs on as if nobody had been there.\nUsage: detach\n       detach inferiors N...",
             action: running::detach,
         },
         Entry {
@@ -205,6 +205,12 @@ pub static TOP: Table<Action> = Table {
             action: lists::ignore,
         },
         Entry {
+            name: "inferior",
+            aliases: &[],
+            help: "Select the process that commands are about.\nUsage: inferior [N]\n`set detach-on-fork off' and `set follow-fork-mode child' make more than one.",
+            action: running::inferior,
+        },
+        Entry {
             name: "info",
             aliases: &["inf", "i"],
             help: "Tell about the program and the session.",
@@ -232,7 +238,7 @@ pub static TOP: Table<Action> = Table {
         Entry {
             name: "kill",
             aliases: &["k"],
-            help: "End the program.\nUsage: kill",
+            help: "End the program.\nUsage: kill\n       kill inferiors N...",
             action: running::kill,
         },
         Entry {
@@ -450,7 +456,7 @@ pub static INFO: Table<Action> = Table {
         Entry {
             name: "inferiors",
             aliases: &[],
-            help: "The program.",
+            help: "The processes and their numbers, the current one marked.\nUsage: info inferiors [N...]",
             action: info::inferiors,
         },
         Entry {

@@ -464,6 +464,13 @@ pub enum Event {
         signal: Option<i32>,
         ring: u64,
     },
+    /// A process that had a target's memory has ended: exactly one of code and signal is `Some`.
+    SharerExited {
+        target: TargetId,
+        child: i32,
+        code: Option<i32>,
+        signal: Option<i32>,
+    },
     /// The process executes a program whose memory cannot be reached: it was left.
     Lost {
         target: TargetId,

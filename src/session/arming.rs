@@ -196,7 +196,8 @@ impl Session {
         refused: Vec<(SiteId, EngineError)>,
     ) -> Vec<Failed> {
         let refused: HashMap<SiteId, EngineError> = refused.into_iter().collect();
-        let ended = !refused.is_empty() && process::has_ended(self.targets[index].pid);
+        let ended =
+            !refused.is_empty() && process::living_thread(self.targets[index].pid).is_none();
         // The linker may be about to tell that a library is gone: then the probes are found again.
         let looked = !refused.is_empty() && !ended && self.libraries_changed(index).is_ok();
         let target = &mut self.targets[index];

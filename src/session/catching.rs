@@ -219,8 +219,7 @@ impl Session {
 
     /// `\n[Thread 2 "t" hit ]Catchpoint 1`
     fn catch_banner(&self, index: usize, tid: Tid, number: u32, tells_temporary: bool) -> String {
-        let target = &self.targets[index];
-        let prefix = target.threads.hit_prefix(target.pid, tid);
+        let prefix = self.hit_prefix(index, tid);
         let temporary = self
             .probes
             .get(number)

@@ -1,7 +1,8 @@
 //! Processes that a target makes: let go, or followed.
 
+use super::events::Stop;
 use super::sites::{Site, is_gone};
-use super::threads::Threads;
+use super::threads::{Thread, Threads};
 use super::{Session, Target, engine_error};
 use crate::engine::protocol::{Birth, Children, Event, Fate, SiteSpec, TargetId, Tid};
 use crate::error::Error;
@@ -19,10 +20,29 @@ struct Child {
 impl Session {
     /// What the keeper does with the processes that a target makes.
     pub(super) fn children(&self) -> Children {
-        Children {
-            keep: self.follow_children,
-            stop: false,
+        if self.show.never_stops() {
+            return Children {
+                keep: self.follow_children,
+                stop: false,
+            };
         }
+        let looked_at = self.follows_child() || !self.detaches_on_fork();
+        Children {
+            keep: looked_at,
+            stop: looked_at,
+        }
+    }
+
+    /// `set follow-fork-mode`
+    fn follows_child(&self) -> bool {
+        let mode = self.settings.known.get("follow-fork-mode");
+        mode.is_some_and(|mode| mode == "child")
+    }
+
+    /// `set detach-on-fork`
+    fn detaches_on_fork(&self) -> bool {
+        let detaches = self.settings.known.get("detach-on-fork");
+        detaches.is_none_or(|on| on == "on")
     }
 
     /// Tells the keeper what becomes of children now.
@@ -71,14 +91,20 @@ impl Session {
                 if let Some(parent) = self.index_of(child.target) {
                     let index = self.adopt(parent, id, child);
                     self.take_over_sites(parent, index, child)?;
-                    self.tell_followed(index, child.executed);
+                    match self.show.never_stops() {
+                        true => self.tell_followed(index, child.executed),
+                        false if child.executed => self.sharer_executed(index)?,
+                        // The stop of the thread that has made it tells more.
+                        false => {}
+                    }
                     self.sync()?;
                 }
                 Ok(())
             }
             Fate::LetGo if child.executed && child.birth == Birth::Vfork => Ok(()),
             // Its passes count until then, but gdb says so now.
-            Fate::Shares if child.birth != Birth::Vfork || self.follow_children => Ok(()),
+            Fate::Shares if child.birth != Birth::Vfork || self.show.never_stops() => Ok(()),
+            Fate::Shares if self.children().keep => Ok(()),
             Fate::LetGo | Fate::Shares => {
                 let how = match child.birth {
                     Birth::Vfork => "vfork",
@@ -109,13 +135,14 @@ impl Session {
         };
         let target = Target {
             id,
+            inferior: parent.inferior,
             pid: child.pid,
             launched: parent.launched,
             exit_kill: false,
             program: parent.program.clone(),
             images,
             threads,
-            stopped: false,
+            stopped: parent.children.stop && !child.executed,
             selected: leader,
             previous: leader,
             waiting: Default::default(),
@@ -169,6 +196,146 @@ impl Session {
     fn has_exceptions(&self, index: usize) -> bool {
         let mut probes = self.probes.iter();
         probes.any(|probe| self.is_for_another(index, &probe.spec, probe.origin))
+    }
+
+    /// A thread stands that has made a process, and if that is kept, it stands too: one of them goes
+    /// on, as the user wants.
+    pub(super) fn forks(
+        &mut self,
+        index: usize,
+        stop: &Stop,
+        child: i32,
+        birth: Birth,
+        all_stand: bool,
+    ) -> Result<(), Error> {
+        let kept = self.targets.iter().position(|it| it.pid == child);
+        let follows = self.follows_child();
+        if kept.is_none() && !(birth == Birth::Vfork && follows) {
+            // Killed before it began, or with its parent's memory: then its parent waits for it.
+            return self.pass_by(index, stop.tid, all_stand);
+        }
+        let how = match birth {
+            Birth::Vfork => "vfork",
+            Birth::Fork | Birth::Clone => "fork",
+        };
+        if follows {
+            let thread = self.targets[index].threads.get(stop.tid);
+            let title = thread.map(Thread::title).unwrap_or_default();
+            self.tell(&format!(
+                "[Attaching after {title} {how} to child process {child}]\n"
+            ));
+        }
+        let number = self.inferiors.add();
+        self.tell(&format!("[New inferior {number} (process {child})]\n"));
+        let Some(kept) = kept else {
+            let parent = self.targets[index].id;
+            self.inferiors.sharer = Some((child, number, parent));
+            // The child runs on; its parent is to see nothing of what follows.
+            return Ok(());
+        };
+        self.targets[kept].inferior = number;
+        if !follows {
+            return self.pass_by(index, stop.tid, all_stand);
+        }
+        self.targets[kept].previous = stop.tid;
+        let parent = self.targets[index].id;
+        if self.detaches_on_fork() {
+            let pid = self.targets[index].pid;
+            self.tell(&format!(
+                "[Detaching after fork from parent process {pid}]\n"
+            ));
+            self.let_parent_go(parent)?;
+        } else {
+            self.stand(index)?;
+            self.running = true;
+        }
+        self.go_on_with(number)
+    }
+
+    /// Leaves the parent of a child that is followed instead.
+    fn let_parent_go(&mut self, parent: TargetId) -> Result<(), Error> {
+        let Some(index) = self.index_of(parent) else {
+            return Ok(());
+        };
+        let result = self.keeper()?.detach(parent).map_err(|e| engine_error(&e));
+        let target = self.take_target(index);
+        let (inferior, pid) = (target.inferior, target.pid);
+        self.inferiors.emptied(inferior);
+        self.tell(&format!("[Inferior {inferior} (process {pid}) detached]\n"));
+        result
+    }
+
+    /// Another inferior is the one that runs now.
+    fn go_on_with(&mut self, number: u32) -> Result<(), Error> {
+        self.select_inferior(number);
+        let Some(target) = self.target_mut() else {
+            return Ok(());
+        };
+        target.stopped = false;
+        target.threads.iter_mut().for_each(Thread::goes);
+        let id = target.id;
+        let resumed = self.keeper()?.resume(id, None);
+        match resumed {
+            Err(error) if !is_gone(&error) => Err(engine_error(&error)),
+            // It has ended meanwhile, which an event tells.
+            Ok(()) | Err(_) => Ok(()),
+        }
+    }
+
+    /// A child has left its parent's memory by executing a program, and stands there.
+    fn sharer_executed(&mut self, index: usize) -> Result<(), Error> {
+        let pid = self.targets[index].pid;
+        let sharer = self.inferiors.sharer.take_if(|(child, ..)| *child == pid);
+        let Some((_, number, parent)) = sharer else {
+            let number = self.inferiors.add();
+            self.targets[index].inferior = number;
+            self.tell(&format!("[New inferior {number} (process {pid})]\n"));
+            return Ok(());
+        };
+        self.targets[index].inferior = number;
+        self.targets[index].previous = Tid(0);
+        let before = self.index_of(parent);
+        if let Some(before) = before
+            && self.detaches_on_fork()
+        {
+            let pid = self.targets[before].pid;
+            self.tell(&format!(
+                "[Detaching vfork parent process {pid} after child exec]\n"
+            ));
+            self.let_parent_go(parent)?;
+        } else if let Some(before) = before {
+            self.stand(before)?;
+            self.running = true;
+        }
+        self.select_inferior(number);
+        Ok(())
+    }
+
+    /// A child has ended with its parent's memory.
+    pub(super) fn sharer_ended(
+        &mut self,
+        child: i32,
+        code: Option<i32>,
+        signal: Option<i32>,
+    ) -> Result<(), Error> {
+        let followed = self.inferiors.sharer.take_if(|(pid, ..)| *pid == child);
+        let Some((_, number, parent)) = followed else {
+            return Ok(());
+        };
+        if let Some(before) = self.index_of(parent)
+            && self.detaches_on_fork()
+        {
+            let pid = self.targets[before].pid;
+            self.tell(&format!(
+                "[Detaching vfork parent process {pid} after child exit]\n"
+            ));
+            self.let_parent_go(parent)?;
+        } else if let Some(before) = self.index_of(parent) {
+            self.stand(before)?;
+        }
+        self.select_inferior(number);
+        self.tell_end(number, child, code, signal);
+        Ok(())
     }
 
     fn tell_followed(&mut self, index: usize, executed: bool) {

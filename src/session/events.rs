@@ -95,6 +95,9 @@ impl Session {
         self.sync()?;
         self.asked_to_stop = None;
         for index in 0..self.targets.len() {
+            if !self.is_active(index) {
+                continue;
+            }
             let target = &mut self.targets[index];
             target.previous = target.selected;
             self.running = true;
@@ -144,7 +147,7 @@ impl Session {
             if self.limit == Some(0) || self.nobody_reads() || must_end() {
                 return Ok(Wake::Interrupted);
             }
-            if self.targets.is_empty() {
+            if self.is_over() {
                 return Ok(Wake::Ended);
             }
             if until.is_some_and(|u| Instant::now() >= u) {
@@ -182,17 +185,23 @@ impl Session {
 
     /// Presents or answers what stands already.
     fn next_waiting(&mut self) -> Result<Option<Wake>, Error> {
-        for index in 0..self.targets.len() {
-            while let Some(stop) = self.targets[index].waiting.pop_front() {
-                let all_stand = self.targets[index].stopped;
-                if let Some(wake) = self.consider(index, stop, all_stand)? {
-                    return Ok(Some(wake));
-                }
+        let next = |session: &mut Session| {
+            let waits = |index: &usize| {
+                session.is_active(*index) && !session.targets[*index].waiting.is_empty()
+            };
+            let index = (0..session.targets.len()).find(waits)?;
+            let stop = session.targets[index].waiting.pop_front()?;
+            Some((index, stop))
+        };
+        while let Some((index, stop)) = next(self) {
+            let all_stand = self.targets[index].stopped;
+            if let Some(wake) = self.consider(index, stop, all_stand)? {
+                return Ok(Some(wake));
             }
         }
         // Nothing was presented: what stood for that reason goes on.
         for index in 0..self.targets.len() {
-            if self.targets[index].stopped && self.running {
+            if self.is_active(index) && self.targets[index].stopped && self.running {
                 let target = &mut self.targets[index];
                 target.stopped = false;
                 let id = target.id;
@@ -273,11 +282,20 @@ impl Session {
                 self.followed(event)?;
                 Ok(None)
             }
+            Event::SharerExited {
+                child,
+                code,
+                signal,
+                ..
+            } => {
+                self.sharer_ended(child, code, signal)?;
+                Ok(self.is_over().then_some(Wake::Ended))
+            }
             Event::Lost { target, why, .. } => {
                 if let Some(index) = self.index_of(target) {
                     self.lost(index, why);
                 }
-                Ok(self.targets.is_empty().then_some(Wake::Ended))
+                Ok(self.is_over().then_some(Wake::Ended))
             }
             Event::Exited {
                 target,
@@ -289,7 +307,7 @@ impl Session {
                     self.ended(index, code, signal);
                 }
                 // Of several targets the others are still looked at.
-                Ok(self.targets.is_empty().then_some(Wake::Ended))
+                Ok(self.is_over().then_some(Wake::Ended))
             }
             Event::SiteLost { target, site, why } => {
                 let failure = crate::engine::client::EngineError::Refused(why);
@@ -372,12 +390,17 @@ impl Session {
                 self.present_signal(index, stop.tid, number);
                 Ok(Some(Wake::Stopped(Vec::new())))
             }
-            Reason::Forked { .. } => {
-                self.pass_by(index, stop.tid, all_stand)?;
+            Reason::Forked { child, birth } => {
+                self.forks(index, &stop, child, birth, all_stand)?;
                 Ok(None)
             }
             Reason::Exec { .. } => {
                 self.executed(index)?;
+                if !self.is_active(index) {
+                    // A child that is kept standing.
+                    self.targets[index].stopped = true;
+                    return Ok(None);
+                }
                 self.pass_by(index, stop.tid, all_stand)?;
                 Ok(None)
             }
@@ -579,7 +602,7 @@ impl Session {
                 }
                 Happening::Event(event @ Event::Exited { .. }) => {
                     self.event(event)?;
-                    if self.targets.len() <= index {
+                    if self.index_of(id) != Some(index) {
                         return Err(Error::new("The program ended."));
                     }
                 }
@@ -593,21 +616,22 @@ impl Session {
 
     /// Ctrl-C that no signal of the target followed.
     pub fn interrupted_stop(&mut self) -> Result<Wake, Error> {
-        if self.unattended && !self.targets[0].launched {
+        let index = self.current;
+        if self.unattended && self.target().is_some_and(|target| !target.launched) {
             // Nobody looks: what a stop of all threads would do to their blocked calls is spared
             // until a command needs one.
             self.running = false;
             self.tell("\nProgram received signal SIGINT, Interrupt.\n");
             return Ok(Wake::Stopped(Vec::new()));
         }
-        self.stand(0)?;
-        self.targets[0]
+        self.stand(index)?;
+        let target = &mut self.targets[index];
+        target
             .waiting
             .retain(|s| !matches!(s.reason, Reason::Signal { number: 2, .. }));
-        let target = &mut self.targets[0];
         target.late_interrupt = process::is_pending(target.pid, libc::SIGINT);
         let tid = target.selected;
-        self.present_signal(0, tid, libc::SIGINT);
+        self.present_signal(index, tid, libc::SIGINT);
         Ok(Wake::Stopped(Vec::new()))
     }
 
@@ -653,19 +677,13 @@ impl Session {
         probe: &Probe,
         registers: &Registers,
     ) -> String {
-        let target = &self.targets[index];
         let pc = registers.pc();
-        let which = match probe.locations.as_slice() {
-            [_] | [] => String::new(),
-            many => many
-                .iter()
-                .position(|l| l.address == pc)
-                .map(|at| format!(".{}", at + 1))
-                .unwrap_or_default(),
-        };
+        let places = &probe.locations;
+        let at = places.iter().position(|l| l.address == pc);
+        let which = self.place_number(index, places.len(), at);
         format!(
             "\n{}{} {}{which}, {}\n",
-            target.threads.hit_prefix(target.pid, tid),
+            self.hit_prefix(index, tid),
             probe.noun(),
             probe.number,
             self.frame(index, registers)
@@ -699,15 +717,8 @@ impl Session {
 
     /// `\nThread 2 "t" received signal SIGUSR1, User defined signal 1.\n`
     fn signal_text(&self, index: usize, tid: Tid, number: i32) -> String {
-        let target = &self.targets[index];
-        let who = match target.threads.get(tid) {
-            Some(thread) if target.threads.several() => format!(
-                "Thread {} \"{}\"",
-                thread.number,
-                process::thread_name(target.pid, tid.0)
-            ),
-            _ => "Program".into(),
-        };
+        let who = self.thread_told(index, tid);
+        let who = who.unwrap_or_else(|| "Program".into());
         let what = signals::describe(number);
         format!("\n{who} received signal {what}.\n")
     }
@@ -748,6 +759,17 @@ impl Session {
             keeper.forget(target.id);
         }
         self.forget_addresses(&target);
+        self.tell_end(target.inferior, target.pid, code, signal);
+    }
+
+    /// gdb's words for the end of a process.
+    pub(super) fn tell_end(
+        &mut self,
+        inferior: u32,
+        pid: i32,
+        code: Option<i32>,
+        signal: Option<i32>,
+    ) {
         match (code, signal) {
             (_, Some(number)) => {
                 self.tell(&format!(
@@ -756,12 +778,10 @@ impl Session {
                 ));
             }
             (Some(0), _) | (None, None) => self.tell(&format!(
-                "[Inferior 1 (process {}) exited normally]\n",
-                target.pid
+                "[Inferior {inferior} (process {pid}) exited normally]\n"
             )),
             (Some(code), _) => self.tell(&format!(
-                "[Inferior 1 (process {}) exited with code 0{code:o}]\n",
-                target.pid
+                "[Inferior {inferior} (process {pid}) exited with code 0{code:o}]\n"
             )),
         }
         let exit = lang::Value::from_u64(lang::Type::int(), code.unwrap_or(0) as u64);

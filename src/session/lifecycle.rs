@@ -193,7 +193,8 @@ impl Session {
             }
             Err(error) => return Err(engine_error(&error)),
         };
-        let program = process::executable(pid).unwrap_or_default();
+        let shown = process::living_thread(pid).unwrap_or(pid);
+        let program = process::executable(shown).unwrap_or_default();
         let id = started.target;
         if let Err(error) = self.begin(started, program, false) {
             // What cannot be looked at is left as it was.
@@ -222,8 +223,10 @@ impl Session {
         for thread in threads.iter_mut() {
             thread.learn_name(started.pid);
         }
+        let inferior = self.inferiors.begins(self.targets.is_empty());
         self.targets.push(Target {
             id: started.target,
+            inferior,
             pid: started.pid,
             launched,
             exit_kill: false,
@@ -247,6 +250,9 @@ impl Session {
             next_site: 0,
         });
         let index = self.targets.len() - 1;
+        if !self.show.never_stops() {
+            self.current = index;
+        }
         if index == 0 {
             self.forget_watched();
         }

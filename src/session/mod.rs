@@ -13,6 +13,7 @@ pub(crate) mod event_stops;
 pub(crate) mod events;
 mod foreign;
 pub(crate) mod images;
+pub(crate) mod inferiors;
 pub(crate) mod libraries;
 pub(crate) mod lifecycle;
 pub(crate) mod messages;
@@ -52,6 +53,7 @@ use crate::record::sink::Sinks;
 use breakpoint::Probes;
 use events::Stop;
 use images::Images;
+use inferiors::Inferiors;
 use libraries::Watch;
 use output::Output;
 use settings::Settings;
@@ -64,6 +66,8 @@ use view::{Source, View};
 pub struct Target {
     /// The engine's number.
     pub id: TargetId,
+    /// gdb's number of the inferior whose process it is.
+    pub inferior: u32,
     /// Its process id.
     pub pid: i32,
     /// We started it (it is killed at the end), or attached (it is left running).
@@ -108,6 +112,11 @@ pub struct Target {
 }
 
 impl Target {
+    /// Its modules are known. Those of one that has just executed a program are not yet.
+    fn is_read(&self) -> bool {
+        !self.images.modules.loaded().is_empty()
+    }
+
     /// A site by its number. `pc` is where it is if the thread's registers are still those of the
     /// hit, and the program is still the same one.
     fn site(&self, id: SiteId, pc: Option<u64>) -> Option<&Site> {
@@ -117,6 +126,9 @@ impl Target {
             .or_else(|| self.sites.values().find(|site| site.id == id))
     }
 }
+
+/// No target has this index.
+const NOBODY: usize = usize::MAX;
 
 /// What is said of a stop; what a user wants to happen at each stop comes before and behind it.
 #[derive(Debug)]
@@ -149,10 +161,12 @@ pub struct Session {
     pub program: Option<Images>,
     /// `--batch`: nobody looks at a stop; the next command follows at once.
     pub unattended: bool,
-    /// The processes: at most one at the prompt.
+    /// The processes. At the prompt there are several only where children are followed or kept.
     pub targets: Vec<Target>,
-    /// Which of them expressions and commands are about.
+    /// Which of them expressions and commands are about; [`NOBODY`], if the current inferior has none.
     pub current: usize,
+    /// The processes by gdb's numbers.
+    pub inferiors: Inferiors,
     /// How hits are shown.
     pub show: replay::Show,
     /// Where hits are written, in a front that never stops its targets.
@@ -212,6 +226,7 @@ impl Session {
             unattended: false,
             targets: Vec::new(),
             current: 0,
+            inferiors: Inferiors::default(),
             show: replay::Show::default(),
             sinks: None,
             read_only: false,
@@ -290,13 +305,18 @@ impl Session {
         result
     }
 
-    /// A process is gone; the first of the others is the one that commands are about.
+    /// A process is gone. At the prompt its inferior stays the current one; elsewhere the first of the
+    /// others is the one that expressions are about.
     fn take_target(&mut self, index: usize) -> Target {
-        self.current = 0;
         let target = self.targets.remove(index);
+        self.inferiors.ended(&target);
+        match self.show.never_stops() {
+            true => self.current = 0,
+            false => self.select_inferior(self.inferiors.current),
+        }
         if self.targets.is_empty() {
             self.background = false;
-        } else if index == 0 || self.elsewhere {
+        } else if (index == 0 || self.elsewhere) && self.targets.iter().any(Target::is_read) {
             self.relocate();
         }
         target

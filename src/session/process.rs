@@ -27,6 +27,17 @@ pub(super) fn status(pid: i32, name: &str) -> Option<String> {
     Some(line.trim_start_matches(':').trim().to_string())
 }
 
+/// A thread by which `/proc` shows what a process is: a leader that has ended before its other threads
+/// shows nothing. `None`: all have ended.
+pub fn living_thread(pid: i32) -> Option<i32> {
+    if !has_ended(pid) {
+        return Some(pid);
+    }
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten();
+    let mut tids = tasks.filter_map(|task| task.file_name().to_str()?.parse().ok());
+    tids.find(|tid| !has_ended(*tid))
+}
+
 /// The process that a thread belongs to.
 pub fn of_thread(tid: i32) -> Option<i32> {
     status(tid, "Tgid")?.parse().ok()
@@ -51,7 +62,7 @@ pub fn check(pid: i32) -> Result<(), Error> {
     if pid == std::process::id() as i32 {
         fail!("Process {pid} is this very program; it cannot trace itself.");
     }
-    if has_ended(pid) {
+    if living_thread(pid).is_none() {
         fail!(
             "Process {pid} has ended already (it is a zombie that its parent has not waited for)."
         );

@@ -141,41 +141,34 @@ impl Threads {
     pub fn several(&self) -> bool {
         self.born > 1
     }
+}
 
-    /// `Thread 2 "name" hit `, in front of `Breakpoint 1, `.
-    pub fn hit_prefix(&self, pid: i32, tid: Tid) -> String {
-        match self.get(tid) {
-            Some(thread) if self.several() => format!(
-                "Thread {} \"{}\" hit ",
-                thread.number,
-                process::thread_name(pid, tid.0)
-            ),
-            _ => String::new(),
-        }
-    }
+/// A line of `info threads`.
+#[derive(Debug)]
+pub struct Row {
+    /// It is the selected one.
+    pub mark: bool,
+    /// Its number, `2` or `1.2`.
+    pub id: String,
+    /// `Thread 0x7ffff7dd2740 (LWP 9001) "name"`.
+    pub title: String,
+    /// Where it stands.
+    pub frame: String,
+}
 
-    /// What `info threads` prints; `frame` gives the text of the last column.
-    pub fn table(&self, pid: i32, selected: Tid, frame: impl Fn(&Thread) -> String) -> String {
-        if self.list.is_empty() {
-            return "No threads.\n".into();
-        }
-        let titles: Vec<String> = self
-            .list
-            .iter()
-            .map(|t| format!("{} \"{}\"", t.title(), process::thread_name(pid, t.tid.0)))
-            .collect();
-        let width = titles.iter().map(String::len).max().unwrap_or(0).max(9);
-        let mut out = format!("  Id   {:<width$} Frame \n", "Target Id");
-        for (thread, title) in self.list.iter().zip(titles) {
-            let mark = if thread.tid == selected { '*' } else { ' ' };
-            out.push_str(&format!(
-                "{mark} {:<4} {title:<width$} {}\n",
-                thread.number,
-                frame(thread)
-            ));
-        }
-        out
+/// What `info threads` prints.
+pub fn table(rows: &[Row]) -> String {
+    if rows.is_empty() {
+        return "No threads.\n".into();
     }
+    let titles = rows.iter().map(|row| row.title.len());
+    let width = titles.max().unwrap_or(0).max(9);
+    let mut out = format!("  Id   {:<width$} Frame \n", "Target Id");
+    for row in rows {
+        let mark = if row.mark { '*' } else { ' ' };
+        out += &format!("{mark} {:<4} {:<width$} {}\n", row.id, row.title, row.frame);
+    }
+    out
 }
 
 #[cfg(test)]
@@ -192,7 +185,7 @@ mod tests {
         threads.remove(Tid(11));
         threads.add(Tid(12));
         assert_eq!(threads.get(Tid(12)).map(|t| t.number), Some(3));
-        assert_eq!(threads.hit_prefix(0, Tid(12)), "Thread 3 \"\" hit ");
+        assert!(threads.several());
     }
 
     #[test]
@@ -202,7 +195,13 @@ mod tests {
         if let Some(thread) = threads.get_mut(Tid(9001)) {
             thread.handle = Some(0x7ffff7dd2740);
         }
-        let table = threads.table(0, Tid(9001), |_| "0x1 in f ()".into());
+        let rows = threads.iter().map(|thread| Row {
+            mark: true,
+            id: thread.number.to_string(),
+            title: format!("{} \"\"", thread.title()),
+            frame: "0x1 in f ()".into(),
+        });
+        let table = table(&rows.collect::<Vec<_>>());
         let expected = "  Id   Target Id                           Frame 
 * 1    Thread 0x7ffff7dd2740 (LWP 9001) \"\" 0x1 in f ()
 ";

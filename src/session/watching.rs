@@ -328,8 +328,7 @@ impl Session {
             _ => format!("Value = {new}\n"),
         };
         let probe = self.probes.get(number)?;
-        let target = self.targets.get(index)?;
-        let prefix = target.threads.hit_prefix(target.pid, tid);
+        let prefix = self.hit_prefix(index, tid);
         Some(format!("\n{prefix}{}\n\n{values}", probe.mention()))
     }
 

@@ -1,5 +1,6 @@
-//! Settings of gdb that scripts and start-up files hold and that have no meaning here: they are taken,
-//! remembered and shown as there (names, first values and texts are those of gdb 13.1).
+//! Settings of gdb that scripts and start-up files hold: they are taken, remembered and shown as there
+//! (names, first values and texts are those of gdb 13.1). Most have no meaning here; `detach-on-fork` and
+//! `follow-fork-mode` are looked up where processes are made.
 
 use super::kind::Kind::{
     self, Ability, Auto, File, FromOne, FromZero, Integer, OneOf, Path, Switch, Text,

@@ -205,6 +205,7 @@ impl Target {
             .and_then(|thread| thread.trap_blocked);
         self.threads.retain(|_, thread| thread.pid != pid);
         self.threaded = false;
+        self.leads = true;
         self.births.retain(|tid, _| sys::exists(*tid));
         self.memory = match Memory::open(pid) {
             Ok(memory) => memory,

@@ -32,7 +32,16 @@ pub fn attach(parts: Parts, pid: i32) -> Result<Target, Failure> {
     let seized = seize_all(pid, &mut threads);
     // An error leaves what was seized to the exit of this thread, which releases it.
     seized.map_err(|error| failure(Call::Seize, &error))?;
-    let memory = Memory::open(pid).map_err(|error| failure(Call::OpenMemory, &error))?;
+    // A leader that has ended before its other threads shows no memory.
+    let leads = threads.iter().any(|thread| thread.tid == pid);
+    let shown = match threads
+        .iter()
+        .find(|thread| leads || !sys::is_zombie(thread.tid))
+    {
+        Some(thread) => thread.tid,
+        None => return Err(no_process()),
+    };
+    let memory = Memory::open(shown).map_err(|error| failure(Call::OpenMemory, &error))?;
     let mut target = Target::new(parts, pid, memory, threads);
     target.crash.pass(Point::Seized);
     target.learn_trap_action();
@@ -52,6 +61,8 @@ fn seize_all(pid: i32, threads: &mut Vec<Thread>) -> io::Result<()> {
             new = true;
             match sys::seize(tid) {
                 Ok(()) => {}
+                // A leader that has ended: its parent alone is told when the others have.
+                Err(_) if tid == pid && sys::is_zombie(pid) => continue,
                 // It ended between the listing and now.
                 Err(error) if error.raw_os_error() == Some(libc::ESRCH) && tid != pid => continue,
                 // A thread that a seized one made is seized already.
@@ -68,6 +79,12 @@ fn seize_all(pid: i32, threads: &mut Vec<Thread>) -> io::Result<()> {
             return Ok(());
         }
     }
+}
+
+fn no_process() -> Failure {
+    let call = Call::Seize;
+    let errno = libc::ESRCH;
+    Failure::System { call, errno }
 }
 
 fn tracer_of(tid: i32) -> Option<i32> {

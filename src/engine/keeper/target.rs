@@ -77,6 +77,8 @@ pub struct Target {
     pub(super) skip_execs: u32,
     /// It has had more than one thread, with the program that it runs.
     pub(super) threaded: bool,
+    /// Its leader is traced, and tells of its end. Otherwise the last of its threads does.
+    pub(super) leads: bool,
     ended: bool,
 }
 
@@ -138,6 +140,7 @@ impl Target {
     pub fn new(parts: Parts, pid: i32, memory: Memory, threads: Vec<Thread>) -> Target {
         let common = parts.common.clone();
         let threaded = threads.len() > 1;
+        let leads = threads.iter().any(|thread| thread.tid == pid);
         Target {
             common: parts.common,
             id: parts.id,
@@ -172,6 +175,7 @@ impl Target {
             exit_kill: false,
             skip_execs: 0,
             threaded,
+            leads,
             ended: false,
         }
     }
@@ -430,14 +434,25 @@ impl Target {
 
     /// A thread, or the whole process, has ended.
     pub(super) fn gone(&mut self, tid: i32, code: Option<i32>, signal: Option<i32>) {
-        let known = self.threads.remove(&tid).is_some();
+        let known = self.threads.remove(&tid);
         if let Some(unborn) = self.births.remove(&tid) {
             self.stop_for(tid, unborn);
         }
-        self.sharers.remove(&tid);
+        if self.sharers.remove(&tid).is_some() {
+            let (target, child) = (self.id, tid);
+            let event = Event::SharerExited {
+                target,
+                child,
+                code,
+                signal,
+            };
+            self.front.event(event, None);
+        }
         self.entries.thread_ended(tid, &self.counters);
         let target = self.id;
-        if tid == self.pid {
+        let own = |thread: &Thread| thread.pid == self.pid;
+        let last = !self.leads && known.as_ref().is_some_and(own);
+        if tid == self.pid || last && !self.threads.values().any(own) {
             let ring = self.ring.head();
             let event = Event::Exited {
                 target,
@@ -447,7 +462,7 @@ impl Target {
             };
             return self.ends_with(event);
         }
-        if known {
+        if known.is_some() {
             self.front.event(
                 Event::ThreadExited {
                     target,

@@ -391,7 +391,7 @@ fn parent_of(pid: i32) -> Option<i32> {
 fn ends_image(target: &Target, tid: i32, stop: &Stop) -> bool {
     match stop {
         Stop::Exec(_) => true,
-        Stop::Exited(_) | Stop::Killed(_) => tid == target.pid,
+        Stop::Exited(_) | Stop::Killed(_) => tid == target.pid || !target.leads,
         _ => false,
     }
 }
