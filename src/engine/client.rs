@@ -517,6 +517,11 @@ impl Keeper {
             .map(drop)
     }
 
+    /// Whether a launched program ends when this process does, however that happens.
+    pub fn set_exit_kill(&mut self, target: TargetId, on: bool) -> Result<(), EngineError> {
+        self.ask(Request::ExitKill { target, on }, None).map(drop)
+    }
+
     /// Puts everything back and leaves. Records that are on their way can still be read.
     pub fn detach(&mut self, target: TargetId) -> Result<(), EngineError> {
         self.ask(Request::Detach { target }, None)?;
