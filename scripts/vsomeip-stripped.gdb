@@ -1,5 +1,7 @@
 # The same where local symbols are stripped, as a vendor ships it: deserializer::set_data is exported.
 # $rsi is a std::vector of bytes {begin, end, capacity}: one SOME/IP message, header at 0, payload at 16.
+#
+#   trapline --batch -nx -p PID -x scripts/vsomeip-stripped.gdb -ex continue
 
 set confirm off
 set pagination off

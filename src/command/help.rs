@@ -1,9 +1,8 @@
 //! Lists of commands: by topic, and by what a person looks for.
 
 use super::interpreter::{Call, Interpreter};
-use super::table::{Entry, Table};
 use super::top::{INFO, TOP};
-use super::{catch, interpreter::Action, settings};
+use super::{catch, settings};
 use crate::error::{Error, fail};
 
 /// What commands are about, and which are: every command stands in one topic.
@@ -117,9 +116,10 @@ pub fn by_topic() -> String {
     for (index, (topic, about, _)) in TOPICS.iter().enumerate() {
         out.push_str(&format!("{topic} -- {about}:\n\n{}\n", list_of(index)));
     }
-    let rest: String = sorted(&TOP)
+    let rest: String = TOP
+        .sorted()
         .filter(|entry| topic_of(entry.name).is_none())
-        .map(|entry| line(&TOP, entry))
+        .map(|entry| TOP.line(entry))
         .collect();
     if !rest.is_empty() {
         out.push_str(&format!("others:\n\n{rest}\n"));
@@ -138,24 +138,10 @@ pub fn topic(name: &str) -> Option<String> {
 }
 
 fn list_of(topic: usize) -> String {
-    let entries = sorted(&TOP).filter(|entry| topic_of(entry.name) == Some(topic));
-    entries.map(|entry| line(&TOP, entry)).collect()
-}
-
-fn sorted(table: &Table<Action>) -> impl Iterator<Item = &'static Entry<Action>> {
-    let mut entries: Vec<_> = table.entries.iter().collect();
-    entries.sort_by_key(|entry| entry.name);
-    entries.into_iter()
-}
-
-/// `break, b -- Set a breakpoint.`
-fn line(table: &Table<Action>, entry: &Entry<Action>) -> String {
-    let names = std::iter::once(&entry.name).chain(entry.aliases);
-    let names: Vec<String> = names
-        .map(|name| format!("{}{name}", table.prefix))
-        .collect();
-    let about = entry.help.lines().next().unwrap_or_default();
-    format!("{} -- {about}\n", names.join(", "))
+    let entries = TOP
+        .sorted()
+        .filter(|entry| topic_of(entry.name) == Some(topic));
+    entries.map(|entry| TOP.line(entry)).collect()
 }
 
 /// `apropos REGEX`: the commands whose name or help it matches, in any case of letters.
@@ -179,14 +165,14 @@ pub fn apropos(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
         .map_err(|error| Error::new(error.to_string()))?;
     let mut found: Vec<(String, String)> = Vec::new();
     for table in [&TOP, &INFO, &catch::CATCH, &settings::SET, &settings::SHOW] {
-        for entry in sorted(table) {
+        for entry in table.sorted() {
             let names = std::iter::once(&entry.name).chain(entry.aliases);
             let named = names
                 .map(|name| format!("{}{name}", table.prefix))
                 .any(|name| regex.is_match(&name));
             if named || regex.is_match(entry.help) {
                 let text = match verbose {
-                    false => line(table, entry),
+                    false => table.line(entry),
                     true => {
                         let name = format!("{}{}", table.prefix, entry.name);
                         format!("\n{name}\n{}\n", entry.help)

@@ -116,22 +116,23 @@ fn braces(probe: &Probe) -> String {
 mod tests {
     use super::*;
     use crate::command::Names;
-    use crate::lang::braces::parse_probe;
+    use crate::hostile::hostile;
+    use crate::lang::braces::{ProbeText, parse_probe};
     use crate::lang::rate::Rate;
-    use crate::lang::script::Position;
+    use crate::lang::script::{Position, Read, Reader};
 
-    #[test]
-    fn a_sampled_trace_reads_back_the_same() {
-        let at = Position {
+    fn at() -> Position {
+        Position {
             file: "t".into(),
             line: 1,
-        };
-        let read = |text: &str| parse_probe(text, &at, &Names::default()).unwrap();
-        let typed = read("f if $rdi sample 2.5% { x/s $rsi; if 1 { print 2 } }");
-        let probe = Probe {
+        }
+    }
+
+    fn probe(typed: &ProbeText, origin: Origin) -> Probe {
+        Probe {
             number: 1,
             place: 0,
-            origin: Origin::Trace,
+            origin,
             spec: typed.location.clone(),
             typed: typed.location.clone(),
             condition: typed.condition.clone(),
@@ -148,7 +149,14 @@ mod tests {
             missing: None,
             chooser: None,
             event: None,
-        };
+        }
+    }
+
+    #[test]
+    fn a_sampled_trace_reads_back_the_same() {
+        let read = |text: &str| parse_probe(text, &at(), &Names::default()).unwrap();
+        let typed = read("f if $rdi sample 2.5% { x/s $rsi; if 1 { print 2 } }");
+        let probe = probe(&typed, Origin::Trace);
         let text = script(&probe);
         let (command, condition) = text.split_once("}\n").unwrap();
         let again = read(&format!("{}}}", command.strip_prefix("trace ").unwrap()));
@@ -163,4 +171,57 @@ mod tests {
         });
         assert_eq!(plain, "trace f sample 25/1000\n");
     }
+
+    fn written(body: &[Node]) -> String {
+        let mut text = String::new();
+        lines(body, 0, &mut text);
+        text
+    }
+
+    hostile!(
+        /// What is saved of a body is read back as the same commands.
+        fuzz_saved,
+        crate::hostile::lines(&["tests/corpus/hostile/probes.txt"]),
+        {
+            words: &[
+                "f {", "f if $rdi {", "}", ";", "if 1", "else", "end", "while $n", "{", "print 1", "silent", "x/s $rdi",
+                "echo \\", "\\", "\"", "'", "#", "set $n = 1", "commands", "loop_break", "cont", "\n",
+            ],
+        },
+        |input| {
+            let names = Names::default();
+            let Ok(typed) = parse_probe(&String::from_utf8_lossy(input), &at(), &names) else {
+                return;
+            };
+            let Some(body) = &typed.body else { return };
+            // Only a body has several lines.
+            let head = [Some(&typed.location), typed.condition.as_ref()];
+            if head.iter().flatten().any(|text| text.contains('\n')) {
+                return;
+            }
+            let trace = script(&probe(&typed, Origin::Trace));
+            let (command, _) = trace.rsplit_once("}\n").unwrap();
+            let command = command.strip_prefix("trace ").unwrap();
+            let again = parse_probe(&format!("{command}}}"), &at(), &names);
+            let again = again.unwrap_or_else(|error| panic!("{error}:\n{trace}"));
+            assert_eq!(written(again.body.as_deref().unwrap_or_default()), written(body), "{trace}");
+            // As the commands of a breakpoint.
+            let breakpoint = script(&probe(&typed, Origin::Break));
+            let mut reader = Reader::new("t", &names);
+            let mut nodes = Vec::new();
+            for line in breakpoint.lines() {
+                match reader.line(line) {
+                    Ok(Read::Node(node)) => nodes.push(node),
+                    Ok(_) => {}
+                    Err(error) => panic!("{error}:\n{breakpoint}"),
+                }
+            }
+            match nodes.last() {
+                Some(Node::Commands { body: again, .. }) => {
+                    assert_eq!(written(again), written(body), "{breakpoint}");
+                }
+                other => panic!("{other:?}:\n{breakpoint}"),
+            }
+        }
+    );
 }

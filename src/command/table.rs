@@ -95,27 +95,35 @@ impl<H> Table<H> {
         ))
     }
 
+    /// All entries in order of their names.
+    pub fn sorted(&self) -> impl Iterator<Item = &'static Entry<H>> + use<H> {
+        let mut entries: Vec<_> = self.entries.iter().collect();
+        entries.sort_by_key(|entry| entry.name);
+        entries.into_iter()
+    }
+
+    /// The name and its abbreviations behind the table's prefix.
+    fn names(&self, entry: &Entry<H>) -> String {
+        let names = std::iter::once(&entry.name).chain(entry.aliases);
+        let names: Vec<String> = names.map(|name| format!("{}{name}", self.prefix)).collect();
+        names.join(", ")
+    }
+
+    /// `break, b -- Set a breakpoint.`
+    pub fn line(&self, entry: &Entry<H>) -> String {
+        format!("{} -- {}\n", self.names(entry), first_line(entry.help))
+    }
+
     /// The list that `help` shows: one line a command.
     pub fn list(&self) -> String {
-        let mut entries: Vec<_> = self.entries.iter().collect();
-        entries.sort_by_key(|e| e.name);
-        entries
-            .iter()
-            .map(|e| {
-                let mut names = vec![format!("{}{}", self.prefix, e.name)];
-                names.extend(e.aliases.iter().map(|a| format!("{}{a}", self.prefix)));
-                format!("{} -- {}\n", names.join(", "), first_line(e.help))
-            })
-            .collect()
+        self.sorted().map(|entry| self.line(entry)).collect()
     }
 
     /// What `help NAME` prints.
     pub fn help(&self, entry: &Entry<H>) -> String {
         let mut out = String::new();
         if !entry.aliases.is_empty() {
-            let mut names = vec![format!("{}{}", self.prefix, entry.name)];
-            names.extend(entry.aliases.iter().map(|a| format!("{}{a}", self.prefix)));
-            out.push_str(&names.join(", "));
+            out.push_str(&self.names(entry));
             out.push('\n');
         }
         out.push_str(entry.help);

@@ -71,12 +71,12 @@ impl Names {
         if let Some(found) = self.exact(word, rest)? {
             return Ok(found);
         }
+        if let Some(entry) = TOP.exact(word) {
+            return self.below(entry, rest);
+        }
         let built = TOP.find(word);
         let theirs = self.beginning("", word);
         match (&built, theirs.as_slice()) {
-            (Ok(entry), _) if entry.name == word || entry.aliases.contains(&word) => {
-                self.below(entry, rest)
-            }
             (Ok(entry), []) => self.below(entry, rest),
             (Err(error), [name])
                 if TOP.beginning(word).is_empty() && !TOP.taken.contains(&word) =>
@@ -157,6 +157,11 @@ impl Names {
         names.sort_unstable();
         names.dedup();
         names
+    }
+
+    /// The first words of the user's commands.
+    pub fn first_words(&self) -> Vec<String> {
+        self.beginning("", "")
     }
 
     /// A command of the user's by its full name.

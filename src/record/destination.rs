@@ -5,6 +5,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use super::text::escaped;
+
 /// How records are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Format {
@@ -93,7 +95,7 @@ fn home(path: &Path) -> Option<Home> {
 fn named(name: &[u8]) -> Result<Format, String> {
     let known = FORMATS.iter().find(|(known, ..)| known.as_bytes() == name);
     known.map(|(.., format)| *format).ok_or_else(|| {
-        let name = String::from_utf8_lossy(name);
+        let name = escaped(&String::from_utf8_lossy(name));
         format!("`{name}:' is no format; {}", known_formats())
     })
 }
@@ -105,7 +107,10 @@ fn by_ending(path: &Path) -> Result<Format, String> {
         .find(|(_, known, _)| ending == Some(OsStr::new(known)));
     known.map(|(.., format)| *format).ok_or_else(|| {
         let what = match ending {
-            Some(ending) => format!("the ending .{} is not known", ending.to_string_lossy()),
+            Some(ending) => {
+                let ending = escaped(&ending.to_string_lossy());
+                format!("the ending .{ending} is not known")
+            }
             None => "a file without an ending".into(),
         };
         format!("{what}; {}", known_formats())
@@ -124,6 +129,22 @@ pub(crate) fn known_formats() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::hostile::hostile;
+
+    hostile!(
+        fuzz_destinations,
+        ["-", "jsonl:-", "hits.jsonl", "text:/tmp/a.b", "./a:b.txt"]
+            .map(|text| text.as_bytes().to_vec())
+            .to_vec(),
+        |input| {
+            if let Err(why) = Destination::parse(OsStr::from_bytes(input)) {
+                assert!(
+                    !why.contains(|c: char| c.is_control() && c != '\t'),
+                    "{why:?}"
+                );
+            }
+        }
+    );
 
     fn of(text: &str) -> Result<Destination, String> {
         Destination::parse(OsStr::new(text))

@@ -7,7 +7,13 @@ use std::io;
 use std::sync::atomic::AtomicU64;
 
 use memmap2::MmapRaw;
+use nix::fcntl::{FcntlArg, SealFlag, fcntl};
 use nix::sys::memfd::{MFdFlags, memfd_create};
+
+/// What makes a memory file keep its length.
+const LENGTH: SealFlag = SealFlag::F_SEAL_SHRINK
+    .union(SealFlag::F_SEAL_GROW)
+    .union(SealFlag::F_SEAL_SEAL);
 
 /// Types that may lie in memory that another process changes: atomics, and arrays of them.
 ///
@@ -25,13 +31,20 @@ impl Mapping {
     /// A new memory file of `bytes`, all zero.
     pub fn create(name: &str, bytes: usize) -> io::Result<Mapping> {
         let name = CString::new(name).map_err(io::Error::other)?;
-        let file = File::from(memfd_create(name.as_c_str(), MFdFlags::MFD_CLOEXEC)?);
+        let flags = MFdFlags::MFD_CLOEXEC | MFdFlags::MFD_ALLOW_SEALING;
+        let file = File::from(memfd_create(name.as_c_str(), flags)?);
         file.set_len(bytes as u64)?;
+        fcntl(&file, FcntlArg::F_ADD_SEALS(LENGTH))?;
         Mapping::open(file, bytes)
     }
 
-    /// Maps a memory file that must hold at least `bytes`.
+    /// Maps a memory file that must hold at least `bytes`, and cannot get shorter: whoever touched what is
+    /// missing would die of SIGBUS.
     pub fn open(file: File, bytes: usize) -> io::Result<Mapping> {
+        let seals = SealFlag::from_bits_truncate(fcntl(&file, FcntlArg::F_GET_SEALS)?);
+        if !seals.contains(SealFlag::F_SEAL_SHRINK) {
+            return Err(io::Error::other("the shared memory could get shorter"));
+        }
         if file.metadata()?.len() < bytes as u64 {
             return Err(io::Error::other("the shared memory is smaller than agreed"));
         }
@@ -67,5 +80,24 @@ impl Mapping {
                 (self.len() - from) / 8,
             )
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shared_memory_keeps_its_length() {
+        let mapping = Mapping::create("length", 8192).unwrap();
+        assert!(mapping.file().set_len(4096).is_err());
+        assert!(mapping.file().set_len(16384).is_err());
+        let again = Mapping::open(mapping.file().try_clone().unwrap(), 8192).unwrap();
+        assert_eq!(again.len(), 8192);
+        let path = std::env::temp_dir().join(format!("trapline-{}-length", std::process::id()));
+        std::fs::write(&path, vec![0; 8192]).unwrap();
+        let file = File::options().read(true).write(true).open(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        assert!(Mapping::open(file, 8192).is_err());
     }
 }

@@ -299,6 +299,7 @@ pub fn hint(line: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::hostile::hostile;
 
     fn words() -> Words {
         Words {
@@ -310,6 +311,37 @@ mod tests {
             catalog: Arc::default(),
         }
     }
+
+    const TYPED: [&str; 16] = [
+        "tbr",
+        "delete 1",
+        "print $cou",
+        "p 1+$rd",
+        "info reg",
+        "i r rd",
+        "help info reg",
+        "set pag",
+        "break f if $r",
+        "trace some",
+        "b someip:s",
+        "enable on",
+        "trace f { hexd",
+        "x/4xb ",
+        "trace f { x/s $rdi; p $rd",
+        "source /proc/sys/ker",
+    ];
+
+    hostile!(
+        fuzz_completion,
+        TYPED.map(|line| line.as_bytes().to_vec()).to_vec(),
+        { words: &["trace f {", "{", "}", ";", "/x/", "'", "\"", "::", "$", "help ", "info ", "set ", "if ", "é", "\t"] },
+        |input| {
+            let line = String::from_utf8_lossy(input);
+            let (start, list) = complete(&line, &words());
+            assert!(line.is_char_boundary(start) && list.len() <= 10_000, "{start}");
+            let _ = hint(&line);
+        }
+    );
 
     fn texts(line: &str) -> (usize, Vec<String>) {
         let (start, list) = complete(line, &words());

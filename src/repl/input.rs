@@ -51,6 +51,11 @@ pub trait Input {
     /// A person is at the other end.
     fn is_terminal(&self) -> bool;
 
+    /// Words can be completed there.
+    fn completes(&self) -> bool {
+        false
+    }
+
     /// Keeps a line for later sessions.
     fn remember(&mut self, _: &str) {}
 

@@ -44,7 +44,7 @@ pub(crate) fn open(kind: Kind) -> Result<Box<dyn Input>, Error> {
             }
         })
     };
-    Ok(Box::new(Remote::start(kind != Kind::Pipe, make)?))
+    Ok(Box::new(Remote::start(kind, make)?))
 }
 
 /// How long a wish to end, or a program that runs in the background, waits to be looked at.
@@ -120,7 +120,7 @@ fn step(interpreter: &mut Interpreter, reader: &mut Reader<'_>) -> Result<(), Er
 /// Waits for a line; a program that runs in the background is served meanwhile. `None`: this
 /// process is to end.
 fn next_line(interpreter: &mut Interpreter, prompt: &str) -> Option<Result<Next, Error>> {
-    if interpreter.terminal.is_terminal() {
+    if interpreter.terminal.completes() {
         let words = words(interpreter);
         interpreter.terminal.learn(words);
     }
@@ -169,7 +169,7 @@ fn words(interpreter: &mut Interpreter) -> Words {
     });
     let numbers = session.probes.iter().map(|probe| probe.number.to_string());
     Words {
-        commands: Vec::new(),
+        commands: interpreter.names.first_words(),
         breakpoints: numbers.collect(),
         threads: threads.unwrap_or_default(),
         variables: session.variables.names(),

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use nix::sys::termios::{self, SetArg, Termios};
 
+use super::Kind;
 use super::complete::Words;
 use super::input::{Input, Next, Source};
 use super::screen::{Printer, Screen};
@@ -25,7 +26,7 @@ pub struct Remote {
     /// A line was asked for and has not come yet.
     pending: bool,
     screen: Option<Screen>,
-    is_terminal: bool,
+    kind: Kind,
     /// How the terminal was, for an end while a line is typed.
     before: Option<Termios>,
 }
@@ -36,7 +37,7 @@ pub type Parts = (Box<dyn Source>, Option<Printer>);
 impl Remote {
     /// Makes the source on its thread.
     pub fn start(
-        is_terminal: bool,
+        kind: Kind,
         make: impl FnOnce() -> Result<Parts, Error> + Send + 'static,
     ) -> Result<Remote, Error> {
         let (asks, questions) = channel();
@@ -55,7 +56,7 @@ impl Remote {
             answers,
             pending: false,
             screen: printer.map(Screen::start),
-            is_terminal,
+            kind,
             before: termios::tcgetattr(std::io::stdin().as_fd()).ok(),
         })
     }
@@ -109,7 +110,11 @@ impl Input for Remote {
     }
 
     fn is_terminal(&self) -> bool {
-        self.is_terminal
+        self.kind != Kind::Pipe
+    }
+
+    fn completes(&self) -> bool {
+        self.kind == Kind::Terminal
     }
 
     fn remember(&mut self, line: &str) {

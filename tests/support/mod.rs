@@ -135,7 +135,17 @@ impl TempFile {
     /// A copy of a file, with its permissions.
     pub fn copy(of: &Path) -> TempFile {
         let file = TempFile::at(temp_path("trapline-copy"));
-        std::fs::copy(of, &file.0).expect("a copy");
+        // By another process: a child that another test just starts could still have our descriptor, and
+        // what is open for writing cannot be executed.
+        let copied = std::process::Command::new("cp")
+            .arg("-p")
+            .args([of, file.as_ref()])
+            .status();
+        assert!(
+            copied.is_ok_and(|status| status.success()),
+            "cp {}",
+            of.display()
+        );
         file
     }
 

@@ -132,6 +132,34 @@ fn mangled() -> Vec<Vec<u8>> {
         .collect()
 }
 
+/// Debug files, in the place where one of our program is looked for.
+fn debug_files() -> Vec<Vec<u8>> {
+    Split::new("fuzz-corpus").map_or_else(Vec::new, |split| vec![split.debug.clone()])
+}
+
+hostile!(
+    fuzz_debug_files,
+    debug_files(),
+    { focus: interesting, cases: 40 },
+    |input| {
+        thread_local! {
+            static SPLIT: Option<(Split, PathBuf)> = Split::new("fuzz").map(|split| {
+                std::fs::remove_file(split.directory.join("x.debug")).unwrap();
+                let path = split.by_build_id();
+                (split, path)
+            });
+        }
+        SPLIT.with(|split| {
+            let Some((split, path)) = split else { return };
+            std::fs::write(path, input).unwrap();
+            let module = split.open();
+            let one_line = |line: &String| !line.contains(char::is_control);
+            assert!(module.warnings().iter().all(one_line), "{:?}", module.warnings());
+            use_all(module);
+        });
+    }
+);
+
 hostile!(
     fuzz_demangler,
     mangled(),
