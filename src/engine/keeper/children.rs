@@ -133,6 +133,8 @@ impl Target {
         target.space = self.space;
         target.sites = self.sites.clone();
         target.slots = self.slots.clone();
+        target.sites.fit(&target.memory);
+        target.slots.fit(&target.memory);
         target.trap_action = self.trap_action;
         let fate = Fate::Kept(target.id);
         let memory = Some(&target.memory);
