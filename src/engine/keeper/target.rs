@@ -261,6 +261,10 @@ impl Target {
 
     /// Lets a thread run.
     pub(super) fn go(&mut self, stopped: Stopped, signal: i32) {
+        // Any stop takes the place of an interrupt that was on its way (`a_storm_of_threads`).
+        if self.interrupting.is_some() {
+            let _ = sys::interrupt(stopped.tid());
+        }
         self.handler_begins(&stopped, signal);
         let mut watched = false;
         let calls = self.stops_at_calls(stopped.tid());
