@@ -143,7 +143,7 @@ impl Session {
         let leader = Tid(child.pid);
         let mut threads = Threads::default();
         threads.add(leader);
-        threads.iter_mut().for_each(|it| it.learn_name(child.pid));
+        threads.iter_mut().for_each(|it| it.learn_name());
         let (images, sites, watch) = match child.executed {
             true => Default::default(),
             false => {

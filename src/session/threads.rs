@@ -44,7 +44,7 @@ impl Thread {
     }
 
     /// Looks its name up, as long as it has one; not more often than [`NAME_AGE`].
-    pub fn learn_name(&mut self, pid: i32) {
+    pub fn learn_name(&mut self) {
         if self
             .looked
             .is_some_and(|looked| looked.elapsed() < NAME_AGE)
@@ -52,7 +52,7 @@ impl Thread {
             return;
         }
         self.looked = Some(Instant::now());
-        let name = process::thread_name(pid, self.tid.0);
+        let name = process::thread_name(self.tid.0);
         if !name.is_empty() {
             self.name = name;
         }

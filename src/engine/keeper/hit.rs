@@ -168,6 +168,9 @@ impl Target {
         if thread.is_some_and(|thread| thread.was_counted(at, registers.sp())) {
             return self.pass(stopped, registers, at);
         }
+        if pid != self.pid && self.is_let_go(pid) {
+            return self.pass(stopped, registers, at);
+        }
         let moment = Moment {
             mono_ns,
             pid,

@@ -193,7 +193,9 @@ impl Target {
         let Some(number) = self.watches.changing else {
             return;
         };
-        let missing = |tid: &i32| self.is_outdated(*tid) && !sys::is_zombie(*tid);
+        // One that waits for a child gets them when that wait is over, at the interrupt's stop.
+        let never = |tid: i32| sys::is_zombie(tid) || self.waits_for_child(tid);
+        let missing = |tid: &i32| self.is_outdated(*tid) && !never(*tid);
         if !self.threads.keys().any(missing) {
             self.watches.changing = None;
             self.front.reply(number, Answer::Unwatched(Vec::new()));
