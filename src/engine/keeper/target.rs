@@ -266,6 +266,13 @@ impl Target {
             let _ = sys::interrupt(stopped.tid());
         }
         self.handler_begins(&stopped, signal);
+        if self.may_trigger() {
+            self.load_watches(stopped.tid());
+        }
+        if self.interrupting.is_some() {
+            // Any other stop (that of a system call) has ended the interrupt that waited.
+            let _ = sys::interrupt(stopped.tid());
+        }
         let mut watched = false;
         let calls = self.stops_at_calls(stopped.tid());
         if let Some(thread) = self.threads.get_mut(&stopped.tid()) {
