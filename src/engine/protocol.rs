@@ -404,7 +404,11 @@ pub enum Reason {
     /// Memory that is watched was touched; [`Request::Triggers`] says which.
     Watch,
     /// A new program image: every site is forgotten; resolve again, then resume.
-    Exec { space: AddressSpaceId },
+    Exec {
+        space: AddressSpaceId,
+        /// The thread that has executed it; it has the process's number since, and all others are gone.
+        former: Tid,
+    },
     /// It has made a process; [`Event::Forked`] came before.
     Forked { child: i32, birth: Birth },
 }
@@ -653,6 +657,7 @@ pub(super) mod tests {
                 number: 4,
                 reason: Reason::Exec {
                     space: AddressSpaceId(2),
+                    former: tid,
                 },
                 registers: Box::default(),
                 ring: 100,
