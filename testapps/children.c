@@ -7,8 +7,9 @@
 //       exec     fork, and the child becomes this program
 //       nested   each child makes a child of its own, and so on, --depth deep
 //       thread   the child has a second thread, which executes this program
-//       tree     children that pass now and then until they are told to end, each with a thread that waits in
-//                epoll_wait; says `child PID` of each, answers `alive` with `alive N`, ends at `quit`
+//       storm    four threads make children at once
+//       tree     children that pass now and then until they are told to end, they and their parent each
+//                with a thread that waits in epoll_wait; says `child PID` of each, answers `alive` with `alive N`, ends at `quit`
 // --rounds N     so many children, one behind the other (nested: so many chains)
 // --passes N     so many passes in each process and round
 //
@@ -103,6 +104,32 @@ static pid_t make(const char *how) {
     _exit(0);
 }
 
+static long storms;
+
+static void *storming(void *unused) {
+    for (long i = 0; i < storms; i++) {
+        pass();
+        pid_t child = fork();
+        if (!child) {
+            pass();
+            _exit(0);
+        }
+        int status;
+        if (child < 0 || waitpid(child, &status, 0) != child || status) __atomic_add_fetch(&failed, 1, __ATOMIC_RELAXED);
+    }
+    return unused;
+}
+
+static void storm(long rounds) {
+    enum { THREADS = 4 };
+    pthread_t threads[THREADS];
+    storms = rounds;
+    for (int i = 0; i < THREADS; i++) pthread_create(&threads[i], NULL, storming, NULL);
+    for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
+    processes += THREADS * rounds;
+    passed += 2 * THREADS * rounds * passes;
+}
+
 static int end[2];
 static atomic_int ended;
 
@@ -131,12 +158,14 @@ static void branch(void) {
 
 static int tree(long branches) {
     char line[64];
+    pthread_t thread;
     if (pipe(end)) return 1;
     for (long i = 0; i < branches; i++) {
         pid_t child = fork();
         if (!child) branch();
         printf("child %d\n", (int)child);
     }
+    pthread_create(&thread, NULL, waiting, NULL);
     printf("grown\n");
     while (next_line(line, sizeof line) && strcmp(line, "quit")) {
         if (!waitpid(-1, NULL, WNOHANG)) printf("alive %ld\n", branches);
@@ -147,6 +176,8 @@ static int tree(long branches) {
         int status;
         if (wait(&status) < 0 || !WIFEXITED(status) || WEXITSTATUS(status)) failed++;
     }
+    pthread_join(thread, NULL);
+    if (ended == 2) failed++;
     printf("failed=%ld\n", failed);
     return failed != 0;
 }
@@ -164,6 +195,10 @@ int main(int argc, char **argv) {
     say_ready();
     if (stay) wait_for_line();
     if (!strcmp(how, "tree")) return tree(rounds);
+    if (!strcmp(how, "storm")) {
+        storm(rounds);
+        rounds = 0;
+    }
     int twice = !strcmp(how, "exec") || !strcmp(how, "thread");
     for (long round = 0; round < rounds; round++) {
         pass();

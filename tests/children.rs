@@ -15,7 +15,7 @@ const PASSES: u64 = 10;
 
 /// Every way of making a process, and how many of the passes of a round are made with the memory of the
 /// program that was launched.
-const WAYS: [(&str, u64); 7] = [
+const WAYS: [(&str, u64); 8] = [
     ("fork", 1),
     ("vfork", 2),
     ("spawn", 1),
@@ -23,6 +23,7 @@ const WAYS: [(&str, u64); 7] = [
     ("exec", 1),
     ("thread", 1),
     ("nested", 1),
+    ("storm", 4),
 ];
 
 /// Runs `children` under `trace` with these options; its last line, and the records.

@@ -79,7 +79,8 @@ struct Target {
     records: Rc<Records>,
     /// The image whose addresses are in `sites`.
     space: AddressSpaceId,
-    memory: File,
+    /// Nothing, where a followed child came when no more files could be opened.
+    memory: Option<File>,
     /// The number of the last stop that was handed out.
     seen: u64,
     /// Site number to address, and address to the program's byte there.
@@ -418,7 +419,8 @@ impl Keeper {
         let mut done = 0;
         while done < buf.len() {
             let at = address.wrapping_add(done as u64);
-            match known.memory.read_at(&mut buf[done..], at) {
+            let memory = known.memory.as_ref().ok_or(at)?;
+            match memory.read_at(&mut buf[done..], at) {
                 Ok(more) if more > 0 => done += more,
                 _ => return Err(at),
             }
@@ -434,6 +436,7 @@ impl Keeper {
     pub fn raw_byte(&self, target: TargetId, address: u64) -> Option<u8> {
         let mut byte = [0];
         let memory = &self.targets.get(&target)?.memory;
+        let memory = memory.as_ref()?;
         memory.read_exact_at(&mut byte, address).ok()?;
         Some(byte[0])
     }
@@ -512,6 +515,11 @@ impl Keeper {
     ) -> Result<(), EngineError> {
         self.ask(Request::Signals { target, signals }, None)
             .map(drop)
+    }
+
+    /// Whether a launched program ends when this process does, however that happens.
+    pub fn set_exit_kill(&mut self, target: TargetId, on: bool) -> Result<(), EngineError> {
+        self.ask(Request::ExitKill { target, on }, None).map(drop)
     }
 
     /// Puts everything back and leaves. Records that are on their way can still be read.
@@ -619,7 +627,7 @@ impl Keeper {
                         early: RefCell::default(),
                     }),
                     space,
-                    memory,
+                    memory: Some(memory),
                     seen: 0,
                     sites: HashMap::new(),
                     originals: BTreeMap::new(),
@@ -718,7 +726,7 @@ impl Keeper {
             fate: Fate::Kept(child),
             ..
         } = &event
-            && let (Some(parent), Some(memory)) = (self.targets.get(target), memory.take())
+            && let Some(parent) = self.targets.get(target)
         {
             // What its parent has at this moment it has, too, unless it has executed a program.
             let copy = tid.0 != 0;
@@ -727,7 +735,7 @@ impl Keeper {
             let known = Target {
                 records: parent.records.clone(),
                 space: parent.space,
-                memory,
+                memory: memory.take(),
                 seen: 0,
                 sites,
                 originals,
@@ -745,7 +753,7 @@ impl Keeper {
             known.space = *space;
             known.sites.clear();
             known.originals.clear();
-            if let Some(memory) = memory {
+            if memory.is_some() {
                 known.memory = memory;
             }
         }
@@ -804,7 +812,7 @@ mod tests {
                 early: RefCell::default(),
             }),
             space: AddressSpaceId(0),
-            memory: File::open("/dev/null").unwrap(),
+            memory: File::open("/dev/null").ok(),
             seen: 0,
             sites: HashMap::from([(SiteId(1), 0x1000)]),
             originals: BTreeMap::from([(0x1000, 0x55)]),

@@ -285,6 +285,8 @@ pub enum Request {
         target: TargetId,
         signals: SignalPolicy,
     },
+    /// Whether a program that was launched ends with the front, where it runs on otherwise.
+    ExitKill { target: TargetId, on: bool },
     /// Puts everything back and leaves; the program runs on.
     Detach { target: TargetId },
     /// Ends the program.
@@ -311,6 +313,7 @@ impl Request {
             | Request::Watch { target, .. }
             | Request::Triggers { target, .. }
             | Request::Signals { target, .. }
+            | Request::ExitKill { target, .. }
             | Request::Calls { target, .. }
             | Request::Detach { target }
             | Request::Kill { target } => *target,

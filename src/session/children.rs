@@ -138,6 +138,7 @@ impl Session {
             inferior: parent.inferior,
             pid: child.pid,
             launched: parent.launched,
+            exit_kill: false,
             program: parent.program.clone(),
             images,
             threads,

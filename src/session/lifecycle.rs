@@ -74,7 +74,26 @@ impl Session {
         let launch = self.launch_request(&program);
         let started = self.keeper()?.launch(launch);
         let started = started.map_err(|error| launch_error(&program, &error))?;
-        self.begin(started, program, true)
+        self.begin(started, program, true)?;
+        self.sync_exit_kill()
+    }
+
+    /// Tells the keeper which programs end with this process.
+    pub fn sync_exit_kill(&mut self) -> Result<(), Error> {
+        let on = self.settings.exit_kill;
+        for index in 0..self.targets.len() {
+            let target = &self.targets[index];
+            if !target.launched || target.exit_kill == on {
+                continue;
+            }
+            let id = target.id;
+            match self.keeper()?.set_exit_kill(id, on) {
+                Err(error) if !is_gone(&error) => return Err(engine_error(&error)),
+                // It has ended meanwhile, which an event tells.
+                Ok(()) | Err(_) => self.targets[index].exit_kill = on,
+            }
+        }
+        Ok(())
     }
 
     fn launch_request(&self, program: &Path) -> Launch {
@@ -210,6 +229,7 @@ impl Session {
             inferior,
             pid: started.pid,
             launched,
+            exit_kill: false,
             program,
             images: Images::default(),
             threads,

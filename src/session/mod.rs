@@ -98,6 +98,8 @@ pub struct Target {
     pub loads: catching::Loads,
     /// What its signals do at present.
     pub policy: SignalPolicy,
+    /// It ends with this process, as far as the keeper knows.
+    pub exit_kill: bool,
     /// What the keeper does with the processes that it makes.
     pub children: Children,
     /// A Ctrl-C was presented while the program's own SIGINT for it was still on its way.

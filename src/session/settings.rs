@@ -21,6 +21,8 @@ pub struct Settings {
     pub width: Option<u32>,
     /// `breakpoint pending`: `None` is `auto`, which asks.
     pub pending: Option<bool>,
+    /// Launched programs end with the command, also where it is killed.
+    pub exit_kill: bool,
     /// `compat strict`: an unreadable address ends the script, as in gdb.
     pub strict: bool,
     /// How many of the user's commands may run inside of each other.
@@ -49,6 +51,7 @@ impl Default for Settings {
             height: None,
             width: None,
             pending: None,
+            exit_kill: false,
             strict: false,
             max_user_call_depth: Some(1024),
             trace_commands: false,

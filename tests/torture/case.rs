@@ -49,6 +49,10 @@ pub enum Way {
     Detach,
     /// The prompt's input ends.
     Quit,
+    /// It ends by a fault of its own, without a chance to leave.
+    Abort,
+    /// What it writes to is full, which ends it at the first hit.
+    Full,
 }
 
 /// All of them.
@@ -62,8 +66,21 @@ pub const WAYS: &[Way] = &[
     Way::Quit,
 ];
 
-/// Those of a tracer that never stops the program. At the prompt signals do, and so does Ctrl-C, which ends
-/// some calls with EINTR.
+/// And those that need somebody who passes by.
+pub const WAYS_AND_FAULTS: &[Way] = &[
+    Way::Full,
+    Way::Abort,
+    Way::Interrupt,
+    Way::Kill,
+    Way::Terminate,
+    Way::Detach,
+    Way::KillEarly,
+    Way::HangUp,
+    Way::Quit,
+];
+
+/// Those of a tracer that never stops the program. At the prompt Ctrl-C does, and calls
+/// that are begun anew after that take longer.
 pub const UNSTOPPED: &[Way] = &[
     Way::Interrupt,
     Way::Kill,
@@ -191,7 +208,7 @@ impl Rounds {
         harmless(&target.ask(order, answer), &when);
         before.is_as_before(target.pid(), &when);
         tally.runs += 1;
-        tally.kills += u64::from(matches!(way, Way::Kill | Way::KillEarly));
+        tally.kills += u64::from(matches!(way, Way::Kill | Way::KillEarly | Way::Abort));
         tally.hits += hits.iter().flatten().sum::<u64>();
         Ok(())
     }
@@ -219,7 +236,7 @@ fn exact(case: &Case, hits: &[u64], counted: &str, when: &str) {
 }
 
 fn launched(case: &Case, last: &str, tally: &mut Tally) -> Result<(), Missing> {
-    let mut command = probing(case);
+    let mut command = probing(case, "text:/dev/null");
     command.arg("--").arg(testapp(case.program)?);
     command.args(case.arguments);
     let text = App::spawn(command).patient(3 * PATIENCE).succeed();
@@ -234,9 +251,9 @@ fn launched(case: &Case, last: &str, tally: &mut Tally) -> Result<(), Missing> {
 }
 
 /// `trapline trace` with the case's probes, which say nothing.
-fn probing(case: &Case) -> std::process::Command {
+fn probing(case: &Case, output: &str) -> std::process::Command {
     let mut command = tracer::trapline();
-    command.args(["trace", "-o", "text:/dev/null"]);
+    command.args(["trace", "-o", output]);
     for (site, _) in case.sites {
         command.args(["-e", &format!("{site} {{ while 0; end }}")]);
     }
@@ -271,7 +288,7 @@ impl Session<'_> {
     ) -> Result<Session<'_>, Missing> {
         let pid = pid.to_string();
         let app = if matches!(way, Way::Detach | Way::Quit) {
-            let mut commands = Vec::new();
+            let mut commands = vec!["handle all nostop noprint pass".to_owned()];
             for (n, (site, _)) in (1..).zip(case.sites) {
                 commands.push(format!("break {site}"));
                 commands.push(format!("ignore {n} 1000000000"));
@@ -282,7 +299,10 @@ impl Session<'_> {
             app.expect("armed");
             app
         } else {
-            let mut command = probing(case);
+            let mut command = match way {
+                Way::Full => probing(case, "text:/dev/full"),
+                _ => probing(case, "text:/dev/null"),
+            };
             command.args(["-p", &pid]);
             let mut app = App::spawn(command);
             match early {
@@ -301,6 +321,16 @@ impl Session<'_> {
             Way::Kill | Way::KillEarly => {
                 self.app.signal(Signal::SIGKILL);
                 self.app.finish();
+                return None;
+            }
+            Way::Abort => {
+                self.app.signal(Signal::SIGABRT);
+                self.app.finish();
+                return None;
+            }
+            Way::Full => {
+                let (status, text) = self.app.finish();
+                assert_eq!(status.code(), Some(1), "{text}");
                 return None;
             }
             Way::Interrupt => self.app.signal(Signal::SIGINT),

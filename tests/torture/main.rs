@@ -20,9 +20,9 @@ use case::{Rounds, Tally};
 use support::{Missing, test};
 
 /// The rounds with one case in `cargo test`.
-const SHORT: u32 = 7;
+const SHORT: u32 = 9;
 /// The rounds with one case at a time in the long form.
-const LONG: u32 = 35;
+const LONG: u32 = 63;
 
 /// A test for each case of the table, under its name.
 macro_rules! short {
@@ -59,6 +59,8 @@ short! {
     sigtrap_default
     sigtrap_ignored
     sigtrap_handled
+    signals_blocked_for_a_while
+    sigtrap_handled_and_blocked
     twenty_busy_threads
     forks
 }

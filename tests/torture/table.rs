@@ -1,6 +1,6 @@
 //! The cases.
 
-use super::case::{Case, Run, UNSTOPPED, WAYS};
+use super::case::{Case, Run, UNSTOPPED, WAYS, WAYS_AND_FAULTS};
 
 const SITE: &[(&str, &str)] = &[("*site", "site")];
 
@@ -52,7 +52,7 @@ pub const CASES: &[Case] = &[
         arguments: &[],
         sites: SITE,
         run: Run::Asked("go 300", "did "),
-        ways: UNSTOPPED,
+        ways: WAYS,
     },
     Case {
         name: "stopped_and_continued",
@@ -60,7 +60,7 @@ pub const CASES: &[Case] = &[
         arguments: &[],
         sites: SITE,
         run: Run::Asked("go 100", "did "),
-        ways: UNSTOPPED,
+        ways: WAYS,
     },
     Case {
         name: "blocked_calls",
@@ -105,12 +105,28 @@ pub const CASES: &[Case] = &[
         ways: WAYS,
     },
     Case {
+        name: "signals_blocked_for_a_while",
+        program: "masks",
+        arguments: &[],
+        sites: SITE,
+        run: Run::Asked("go", "did "),
+        ways: WAYS,
+    },
+    Case {
+        name: "sigtrap_handled_and_blocked",
+        program: "masks",
+        arguments: &["--handle"],
+        sites: SITE,
+        run: Run::Asked("go", "did "),
+        ways: WAYS,
+    },
+    Case {
         name: "twenty_busy_threads",
         program: "hot",
         arguments: &["--nice", "--threads", "20"],
         sites: &[("*site", "")],
         run: Run::Busy("alive", "alive 20"),
-        ways: WAYS,
+        ways: WAYS_AND_FAULTS,
     },
     Case {
         name: "forks",
@@ -118,6 +134,6 @@ pub const CASES: &[Case] = &[
         arguments: &[],
         sites: &[("*site", "")],
         run: Run::Busy("report", "children="),
-        ways: WAYS,
+        ways: WAYS_AND_FAULTS,
     },
 ];

@@ -102,6 +102,15 @@ pub static SET: Table<Action> = Table {
             action: environment::set,
         },
         Entry {
+            name: "exit-kill",
+            aliases: &[],
+            help: "Whether a launched program is ended when trapline itself is killed.\nUsage: set exit-kill on|off",
+            action: |i, call| {
+                i.session.settings.exit_kill = switch(call.arguments)?;
+                i.session.sync_exit_kill()
+            },
+        },
+        Entry {
             name: "height",
             aliases: &[],
             help: "Accepted: nothing is ever paged.",
@@ -294,6 +303,19 @@ pub static SHOW: Table<Action> = Table {
             aliases: &[],
             help: "The program's environment at the next run.\nUsage: show environment [NAME]",
             action: environment::show,
+        },
+        Entry {
+            name: "exit-kill",
+            aliases: &[],
+            help: "Whether a launched program is ended when trapline itself is killed.",
+            action: |i, _| {
+                say(i, |s| {
+                    format!(
+                        "Whether a launched program ends when trapline is killed is {}.",
+                        on_off(s.exit_kill)
+                    )
+                })
+            },
         },
         Entry {
             name: "height",

@@ -6,7 +6,7 @@ use super::slots::{self, SlotPages};
 use super::stop::Stopped;
 use super::sys;
 use super::target::{Parts, Target, failure};
-use super::thread::Thread;
+use super::thread::{Thread, TrapBlocked};
 use crate::engine::protocol::{AddressSpaceId, Birth, Call, Event, Fate, Reason, Tid};
 
 /// A thread or a process that was made, and whose first stop is still to come.
@@ -14,7 +14,7 @@ pub struct Unborn {
     /// The thread that made it.
     parent: i32,
     /// It blocks SIGTRAP, as that one does.
-    blocked: bool,
+    blocked: TrapBlocked,
     birth: Birth,
     /// The thread that made it waits, to stop with it.
     pub waits: Option<Stopped>,
@@ -25,7 +25,7 @@ impl Unborn {
     pub fn of(parent: i32, birth: Birth) -> Unborn {
         Unborn {
             parent,
-            blocked: false,
+            blocked: None,
             birth,
             waits: None,
         }
@@ -37,7 +37,7 @@ impl Target {
     pub(super) fn cloned(&mut self, stopped: Stopped, birth: Birth) {
         let parent = stopped.tid();
         let thread = self.threads.get(&parent);
-        let blocked = thread.is_some_and(|thread| thread.trap_blocked);
+        let blocked = thread.and_then(|thread| thread.trap_blocked);
         let Ok(child) = sys::event_message(parent) else {
             return self.go(stopped, 0);
         };
@@ -90,7 +90,7 @@ impl Target {
         }
     }
 
-    fn meet_thread(&mut self, stopped: Stopped, blocked: bool) {
+    fn meet_thread(&mut self, stopped: Stopped, blocked: TrapBlocked) {
         let (target, tid) = (self.id, stopped.tid());
         let thread = Thread::new(tid, self.pid, blocked);
         self.threads.insert(tid, thread);
@@ -133,6 +133,8 @@ impl Target {
         target.space = self.space;
         target.sites = self.sites.clone();
         target.slots = self.slots.clone();
+        target.sites.fit(&target.memory);
+        target.slots.fit(&target.memory);
         target.trap_action = self.trap_action;
         let fate = Fate::Kept(target.id);
         let memory = Some(&target.memory);
@@ -202,7 +204,7 @@ impl Target {
         let blocked = sys::event_message(tid)
             .ok()
             .and_then(|former| self.threads.get(&former))
-            .is_some_and(|thread| thread.trap_blocked);
+            .and_then(|thread| thread.trap_blocked);
         self.threads.retain(|_, thread| thread.pid != pid);
         self.threaded = false;
         self.leads = true;
@@ -239,7 +241,7 @@ impl Target {
         let former = sys::event_message(pid).ok();
         let blocked = former
             .and_then(|former| self.threads.get(&former))
-            .is_some_and(|thread| thread.trap_blocked);
+            .and_then(|thread| thread.trap_blocked);
         for thread in self.threads.extract_if(|_, thread| thread.pid == pid) {
             let (target, tid) = (self.id, Tid(thread.0));
             self.front.event(Event::ThreadExited { target, tid }, None);

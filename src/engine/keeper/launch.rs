@@ -130,7 +130,7 @@ pub fn launch(
     drop(go_write);
     let stopped = wait_for_exec(pid, error_read)?;
     let memory = Memory::open(pid).map_err(|error| failure(Call::OpenMemory, &error))?;
-    let thread = Thread::new(pid, pid, false);
+    let thread = Thread::new(pid, pid, None);
     let mut target = Target::new(parts, pid, memory, vec![thread]);
     target.skip_execs = launch.skip_execs;
     Ok((target, stopped))

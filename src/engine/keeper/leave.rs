@@ -54,7 +54,7 @@ impl Target {
             self.settle(child.tid(), Stop::Interrupted(child));
         }
         self.crash.pass(Point::Settled);
-        self.ignore_trap_again(stops);
+        self.restore_trap_action(stops);
         self.release_held();
         self.crash.pass(Point::Left);
     }
@@ -215,12 +215,17 @@ impl Target {
         }
     }
 
-    /// Makes SIGTRAP ignored again, if it was when we came and our int3s ended that.
-    fn ignore_trap_again(&mut self, stops: &mut Stops<'_>) {
-        let Some(action) = self.trap_action.filter(|action| action.ignores()) else {
+    /// Makes SIGTRAP ignored or handled again, if it was when we came and our int3s ended that.
+    fn restore_trap_action(&mut self, stops: &mut Stops<'_>) {
+        let Some(action) = self.trap_action else {
             return;
         };
-        if SignalState::of(self.pid).ignored & TRAP_BIT != 0 {
+        let state = SignalState::of(self.pid);
+        let kept = match action.ignores() {
+            true => state.ignored,
+            false => state.caught,
+        };
+        if kept & TRAP_BIT != 0 {
             return;
         }
         if !self.holds_any()

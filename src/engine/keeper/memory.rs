@@ -7,6 +7,9 @@ use std::os::unix::fs::FileExt;
 use super::sys;
 use crate::arch::INT3;
 
+/// As many ranges are read at once (`IOV_MAX` is 1024).
+const RANGES: usize = 512;
+
 /// One address space, by a process in it.
 pub struct Memory {
     pid: i32,
@@ -37,6 +40,24 @@ impl Memory {
         }
         // Mappings without read permission are readable this way only.
         self.read_file(address + done as u64, &mut buf[done..])
+    }
+
+    /// The bytes at these addresses; `None` for those that cannot be read.
+    pub fn bytes_at(&self, addresses: &[u64]) -> Vec<Option<u8>> {
+        let mut all = Vec::with_capacity(addresses.len());
+        for some in addresses.chunks(RANGES) {
+            let ranges: Vec<_> = some.iter().map(|at| sys::remote(*at, 1)).collect();
+            let mut bytes = vec![0; some.len()];
+            if sys::read_vectored(self.pid, &ranges, &mut bytes).is_ok_and(|n| n == some.len()) {
+                all.extend(bytes.into_iter().map(Some));
+                continue;
+            }
+            all.extend(some.iter().map(|at| {
+                let mut byte = [0];
+                self.read(*at, &mut byte).ok().map(|()| byte[0])
+            }));
+        }
+        all
     }
 
     /// True if there is an int3 at an address.

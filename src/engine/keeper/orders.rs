@@ -78,6 +78,10 @@ impl Target {
                 self.set_signals(signals);
                 Answer::Done
             }
+            Request::ExitKill { on, .. } => {
+                self.exit_kill = on;
+                Answer::Done
+            }
             Request::Kill { .. } => done(
                 sys::kill(self.pid, libc::SIGKILL).map_err(|error| failure(Call::Other, &error)),
             ),

@@ -7,12 +7,18 @@ use super::slots::filtered;
 use super::stop::{Stop, Stopped};
 use super::sys;
 use super::target::Target;
-use super::thread::Thread;
+use super::thread::{Thread, TrapBlocked};
 use crate::arch::{Position, Register};
 use crate::engine::protocol::{Event, Tid};
 
 /// SIGTRAP as a bit of a signal set.
 pub const TRAP_BIT: u64 = 1 << (libc::SIGTRAP - 1);
+
+/// The signals that the C library keeps for itself.
+const LIBRARY: u64 = 1 << 31 | 1 << 32;
+
+/// What a program cannot block: SIGKILL and SIGSTOP, and by way of the library its own signals.
+pub const UNBLOCKABLE: u64 = LIBRARY | 1 << (libc::SIGKILL - 1) | 1 << (libc::SIGSTOP - 1);
 
 /// Where the interrupted rsp, and rip behind it, are above the stack pointer of `rt_sigreturn`:
 /// `struct ucontext` of x86-64 begins there, whose registers begin at 40 with r8.
@@ -67,12 +73,12 @@ impl SignalState {
         !self.ignored & (self.caught | !unnoticed)
     }
 
-    /// True for a thread that blocks SIGTRAP for itself. A mask with the C library's own signals
+    /// What a thread blocks beside SIGTRAP if it blocks that for itself. A mask with the C library's own signals
     /// in it, which no program can block, is that of a thread which is just being made: the
     /// program's mask follows.
-    pub fn blocks_trap(&self) -> bool {
-        const LIBRARY: u64 = 1 << 31 | 1 << 32;
-        self.blocked & TRAP_BIT != 0 && self.blocked & LIBRARY != LIBRARY
+    pub fn blocks_trap(&self) -> TrapBlocked {
+        let blocks = self.blocked & TRAP_BIT != 0 && self.blocked & LIBRARY != LIBRARY;
+        blocks.then_some(self.blocked & !TRAP_BIT)
     }
 }
 
@@ -264,38 +270,40 @@ impl Target {
     /// in the middle of an instruction. Until we leave, [`Target::signal`] ignores for the program.
     pub(super) fn repair_signal_state(&mut self, stopped: Stopped) -> Option<Stopped> {
         let tid = stopped.tid();
-        let blocked = self
-            .threads
-            .get(&tid)
-            .is_some_and(|thread| thread.trap_blocked);
         // What it stopped with is asked before other calls are made in it.
         self.block_trap_again(&stopped);
-        let mut stopped = Some(stopped);
-        if let Some(action) = self.trap_action.filter(|action| !action.ignores())
-            && blocked
-        {
-            let (thread, repaired) = self.set_trap_action(stopped.take()?, action);
-            stopped = thread;
-            if !repaired {
-                let target = self.id;
-                let tid = Tid(tid);
-                let event = Event::SignalStateChanged { target, tid };
-                self.front.event(event, None);
-            }
+        let handler = self.trap_action.filter(|action| !action.ignores());
+        // Threads that are not known to block SIGTRAP may have done so as well.
+        let lost = handler.filter(|_| SignalState::of(tid).caught & TRAP_BIT == 0);
+        let Some(action) = lost else {
+            return Some(stopped);
+        };
+        let (stopped, repaired) = self.set_trap_action(stopped, action);
+        if !repaired {
+            let (target, tid) = (self.id, Tid(tid));
+            let event = Event::SignalStateChanged { target, tid };
+            self.front.event(event, None);
         }
         stopped
     }
 
     /// Blocks SIGTRAP again for a thread that does, and whose int3 has ended that. A SIGTRAP that
     /// was sent to the thread and waited took the int3's place: it is sent again, to wait on.
-    pub(super) fn block_trap_again(&self, stopped: &Stopped) {
+    pub(super) fn block_trap_again(&mut self, stopped: &Stopped) {
         let tid = stopped.tid();
-        let Some(thread) = self.threads.get(&tid).filter(|thread| thread.trap_blocked) else {
+        let Some(thread) = self.threads.get_mut(&tid) else {
             return;
         };
-        if let Ok(mask) = sys::signal_mask(tid) {
-            let _ = sys::set_signal_mask(tid, mask | TRAP_BIT);
+        if !thread.mask_matters() {
+            return;
         }
+        let Ok(mask) = sys::signal_mask(tid) else {
+            return;
+        };
+        if !thread.blocked_trap(mask) {
+            return;
+        }
+        let _ = sys::set_signal_mask(tid, mask | TRAP_BIT);
         let sent = |info: libc::siginfo_t| info.si_signo == libc::SIGTRAP && info.si_code <= 0;
         if sys::signal_info(tid).is_ok_and(sent) {
             let _ = sys::thread_kill(thread.pid, tid, libc::SIGTRAP);
@@ -311,8 +319,7 @@ impl Target {
             self.trap_action = Some(TrapAction::IGNORE);
             return;
         }
-        let blocks = self.threads.values().any(|thread| thread.trap_blocked);
-        if state.caught & TRAP_BIT == 0 || !blocks {
+        if state.caught & TRAP_BIT == 0 {
             return;
         }
         let tids: Vec<i32> = self.threads.keys().copied().collect();
@@ -331,7 +338,7 @@ impl Target {
         match Stop::new(tid, status) {
             Stop::Interrupted(stopped) => {
                 let (stopped, action) = self.get_trap_action(stopped);
-                self.trap_action = action;
+                self.trap_action = action.filter(|action| !action.is_for_once());
                 if let Some(stopped) = stopped {
                     self.go(stopped, 0);
                 }
@@ -404,6 +411,15 @@ impl TrapAction {
         bytes[0] = libc::SIG_IGN as u8;
         TrapAction(bytes)
     };
+
+    /// True for a handler that is gone when it has run once (SA_RESETHAND).
+    fn is_for_once(self) -> bool {
+        let flags = self.0[8..12]
+            .iter()
+            .rev()
+            .fold(0, |n, byte| n << 8 | i32::from(*byte));
+        flags & libc::SA_RESETHAND != 0
+    }
 
     /// True for SIG_IGN.
     pub fn ignores(self) -> bool {

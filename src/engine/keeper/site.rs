@@ -95,6 +95,16 @@ pub struct PlacedSlot {
     pub code: Slot,
 }
 
+impl PlacedSlot {
+    /// True if a copy of the memory has the slot, where it is written if only its page is there.
+    fn is_in(&self, memory: &Memory) -> bool {
+        let code = &self.code.code;
+        let mut now = vec![0; code.len()];
+        let read = memory.read(self.address, &mut now).is_ok();
+        read && (now == *code || memory.write_text(self.address, code).is_ok())
+    }
+}
+
 /// All sites of one address space. A disarmed site is kept: a thread may still have its trap
 /// queued or stand in its slot, and a site that is armed again finds its slot.
 #[derive(Default, Clone)]
@@ -227,6 +237,27 @@ impl Sites {
                 // A text page that went away with its library has nothing to be put back.
                 let _ = memory.write_text(site.address, &[site.original]);
             }
+        }
+    }
+
+    /// Makes `memory`, a forked child's copy, what the table says: the child was made a moment ago,
+    /// and sites may have been armed and taken out and slots written since.
+    pub fn fit(&mut self, memory: &Memory) {
+        let addresses: Vec<u64> = self.by_address.keys().copied().collect();
+        let found = memory.bytes_at(&addresses);
+        for (address, now) in addresses.into_iter().zip(found) {
+            let Some(site) = self.by_address.get_mut(&address) else {
+                continue;
+            };
+            let byte = match (site.armed, now) {
+                (true, Some(now)) if now == site.original => Some(INT3),
+                (false, Some(INT3)) if site.is_there(memory) == Ok(true) => Some(site.original),
+                _ => None,
+            };
+            if let Some(byte) = byte {
+                let _ = memory.write_text(address, &[byte]);
+            }
+            site.slot.take_if(|slot| !slot.is_in(memory));
         }
     }
 

@@ -40,6 +40,13 @@ struct Page {
 }
 
 impl SlotPages {
+    /// Forgets the pages that a forked child's copy of the memory does not have: they were made since.
+    pub fn fit(&mut self, memory: &Memory) {
+        let mut byte = [0];
+        let there = |page: &Page| memory.read(page.end - 1, &mut byte).is_ok();
+        self.pages.retain(there);
+    }
+
     /// A free place within reach of `site`, on a page that exists already.
     pub fn take(&mut self, site: u64) -> Option<u64> {
         let page = self

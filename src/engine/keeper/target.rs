@@ -71,6 +71,8 @@ pub struct Target {
     pub(super) stops: u64,
     /// The interrupt that is under way, by its request's number.
     pub(super) interrupting: Option<u32>,
+    /// It ends with the front.
+    pub(super) exit_kill: bool,
     /// Execs that pass before the program itself runs.
     pub(super) skip_execs: u32,
     /// It has had more than one thread, with the program that it runs.
@@ -170,6 +172,7 @@ impl Target {
             patience: Patience::default(),
             stops: 0,
             interrupting: None,
+            exit_kill: false,
             skip_execs: 0,
             threaded,
             leads,
@@ -245,7 +248,7 @@ impl Target {
     /// nothing else delivers one; one that was sent and waits takes the place of the int3's then.
     pub(super) fn is_site_trap(&self, stopped: &Stopped) -> bool {
         let thread = self.threads.get(&stopped.tid());
-        thread.is_some_and(|thread| thread.trap_blocked) || is_int3(stopped)
+        thread.is_some_and(|thread| thread.trap_blocked.is_some()) || is_int3(stopped)
     }
 
     /// Sends a thread on at `address`.

@@ -4,12 +4,20 @@ use std::time::Instant;
 
 use super::calls::Anew;
 use super::entries::Values;
+use super::signals::{TRAP_BIT, UNBLOCKABLE};
 use super::stop::Stopped;
 use crate::arch::DebugRegisters;
 use crate::engine::protocol::Trigger;
 
 /// A handler that makes more system calls than this (two stops each) is not seen to return.
 const CALLS: u32 = 4096;
+
+/// Every so many hits it is looked whether a thread blocks SIGTRAP that did not.
+const LOOK: u32 = 64;
+
+/// Whether a thread blocks SIGTRAP: if so, which other signals it blocks with it. An int3 ends that it
+/// does, and what is left of the mask is what tells of it afterwards.
+pub type TrapBlocked = Option<u64>;
 
 /// One thread of a target.
 #[derive(Debug)]
@@ -24,7 +32,9 @@ pub struct Thread {
     /// was taken out of the slot for a signal, and comes by again.
     pub counted: Vec<Counted>,
     /// SIGTRAP is blocked here: an int3 unblocks it, so every hit blocks it again.
-    pub trap_blocked: bool,
+    pub trap_blocked: TrapBlocked,
+    /// Hits since its signal mask was looked at without a reason.
+    unseen: u32,
     /// Where the kernel tells the processor it runs on, once it is known.
     pub rseq: Option<u64>,
     /// How often that was asked for in vain: it is registered only some way into a start, and by
@@ -91,13 +101,14 @@ pub struct Held {
 
 impl Thread {
     /// A thread that runs.
-    pub fn new(tid: i32, pid: i32, trap_blocked: bool) -> Thread {
+    pub fn new(tid: i32, pid: i32, trap_blocked: TrapBlocked) -> Thread {
         Thread {
             tid,
             pid,
             state: State::Running,
             counted: Vec::new(),
             trap_blocked,
+            unseen: 0,
             rseq: None,
             rseq_missed: 0,
             sent: 0,
@@ -110,6 +121,24 @@ impl Thread {
             anew: None,
             calls_left: 0,
         }
+    }
+
+    /// True if its mask is to be looked at behind this hit: always if it is known to block SIGTRAP,
+    /// now and then, beginning with the first one, if not.
+    pub fn mask_matters(&mut self) -> bool {
+        let first = self.unseen == 0;
+        self.unseen = (self.unseen + 1) % LOOK;
+        first || self.trap_blocked.is_some()
+    }
+
+    /// What an int3 has left of its mask: true if it had blocked SIGTRAP. It did if it blocks
+    /// everything else, or still what it blocked with it.
+    pub fn blocked_trap(&mut self, left: u64) -> bool {
+        let rest = left & !TRAP_BIT;
+        let all = rest | TRAP_BIT | UNBLOCKABLE == !0;
+        let blocked = left & TRAP_BIT != 0 || all || self.trap_blocked == Some(rest);
+        self.trap_blocked = blocked.then_some(rest);
+        blocked
     }
 
     /// Remembers a pass that is counted but not done.
@@ -175,7 +204,7 @@ mod tests {
 
     #[test]
     fn a_pass_is_counted_once_however_its_handlers_end() {
-        let mut thread = Thread::new(1, 1, false);
+        let mut thread = Thread::new(1, 1, None);
         let (site, sp) = (0x1000, 0x8000);
         // A signal before the instruction has run; its handler returns.
         thread.mark(site, sp);
@@ -198,8 +227,23 @@ mod tests {
     }
 
     #[test]
+    fn whether_sigtrap_was_blocked_is_told_by_the_rest_of_the_mask() {
+        let mut thread = Thread::new(1, 1, Some(0b1010));
+        assert!(thread.blocked_trap(0b1010));
+        assert!(!thread.blocked_trap(0b1000));
+        assert!(!thread.blocked_trap(0b1010), "that was another time");
+        let all = !(TRAP_BIT | UNBLOCKABLE);
+        assert!(thread.blocked_trap(all));
+        assert!(thread.blocked_trap(all | UNBLOCKABLE));
+        assert!(!thread.blocked_trap(0));
+        assert!(thread.mask_matters());
+        assert_eq!((1..LOOK).filter(|_| thread.mask_matters()).count(), 0);
+        assert!(thread.mask_matters());
+    }
+
+    #[test]
     fn a_handler_that_never_returns_is_not_waited_for_for_ever() {
-        let mut thread = Thread::new(1, 1, false);
+        let mut thread = Thread::new(1, 1, None);
         thread.mark(0x1000, 0x8000);
         thread.handler_begins(0x1000, 0x8000);
         (0..CALLS).for_each(|_| thread.calls());

@@ -158,7 +158,10 @@ impl Tracer {
 
     fn serve(&mut self, order: Order) {
         match order {
-            Order::End => self.leave_all(),
+            Order::End => {
+                self.end_with_front();
+                self.leave_all();
+            }
             Order::Leave(id, answer) => {
                 // The control thread waits for that.
                 let _ = answer.send(self.leave(id));
@@ -343,6 +346,14 @@ impl Tracer {
             self.leave_one(&mut target);
         }
         self.over = true;
+    }
+
+    /// Ends the programs that are to end with the front. (PTRACE_O_EXITKILL would end them with this
+    /// thread, also where it leaves them.)
+    fn end_with_front(&self) {
+        for target in self.targets.values().filter(|target| target.exit_kill) {
+            let _ = sys::kill(target.pid, libc::SIGKILL);
+        }
     }
 
     fn leave_one(&mut self, target: &mut Target) {

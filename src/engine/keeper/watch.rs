@@ -227,7 +227,7 @@ impl Target {
     }
 
     /// The same, for one that is left: the trap is dropped.
-    pub(super) fn drop_watch_trap(&self, stopped: &Stopped) -> bool {
+    pub(super) fn drop_watch_trap(&mut self, stopped: &Stopped) -> bool {
         let is = self.is_watch_trap(stopped);
         if is {
             self.block_trap_again(stopped);
