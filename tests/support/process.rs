@@ -109,6 +109,22 @@ impl Seen {
         }
     }
 
+    /// The same when no thread is just being made: one that is blocks everything, the C library's own
+    /// signals too.
+    pub fn at_rest(pid: i32) -> Seen {
+        const LIBRARY: u64 = 1 << 31 | 1 << 32;
+        let made = |mask: &String| {
+            u64::from_str_radix(mask, 16).is_ok_and(|mask| mask & LIBRARY != LIBRARY)
+        };
+        let mut seen = Seen::of(pid);
+        let deadline = Instant::now() + super::app::PATIENCE;
+        until(deadline, || {
+            seen = Seen::of(pid);
+            seen.signals.blocked.values().all(made)
+        });
+        seen
+    }
+
     /// Asserts that all is as before and the text is the file's. Threads come and go, and one that makes
     /// another blocks everything for a moment: what stays different counts.
     pub fn is_as_before(&self, pid: i32, when: &str) {

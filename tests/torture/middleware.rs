@@ -74,7 +74,7 @@ pub fn cyber(cycles: Cycles, tally: &mut Tally) -> Result<(), Missing> {
 
 fn come_and_go(target: &App, probes: &[&str], cycles: Cycles, tally: &mut Tally) {
     let pid = target.pid();
-    let before = Seen::of(pid);
+    let before = Seen::at_rest(pid);
     let all = cycles.detached + cycles.killed;
     let every = all / cycles.killed.max(1);
     for cycle in 0..all {

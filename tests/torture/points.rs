@@ -51,9 +51,8 @@ pub fn at_every_point(rounds: u32, tally: &mut Tally) -> Result<(), Missing> {
     let arguments = ["--nice", "--threads", &THREADS.to_string()];
     let mut app = App::start(&testapp("hot")?, &arguments);
     app.expect("ready");
-    // A thread that is just being made blocks everything for a moment.
     app.ask("alive", "alive 20");
-    let before = Seen::of(app.pid());
+    let before = Seen::at_rest(app.pid());
     for (label, comes) in POINTS {
         for round in 1..=rounds {
             let passes = match comes {
