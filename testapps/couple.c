@@ -1,10 +1,11 @@
 // One process and its child, each of which passes `site`; the parent once before the child is made and once
 // before it waits for it, the child twice.
 //
-// couple [fork|vfork|exec|spawn|thread]
+// couple [fork|vfork|vpass|exec|spawn|thread]
 //
-// With exec the child executes this program in the middle, with spawn at once; with vfork it passes nothing.
-// It ends with 3. With thread there is no child: a second thread passes, and executes this program.
+// With exec the child executes this program in the middle, with spawn at once; with vfork it passes nothing;
+// vpass is vfork with a child that passes. With thread there is no child: a second thread passes, and executes
+// this program. It ends with 3.
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <spawn.h>
@@ -44,6 +45,13 @@ int main(int argc, char **argv) {
     } else if (!strcmp(how, "vfork")) {
         child = vfork();
         if (!child) _exit(3);
+    } else if (!strcmp(how, "vpass")) {
+        child = vfork();
+        if (!child) {
+            site();
+            site();
+            _exit(3);
+        }
     } else {
         child = fork();
         if (!child) {
