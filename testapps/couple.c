@@ -1,9 +1,10 @@
 // One process and its child, each of which passes `site`; the parent once before the child is made and once
 // before it waits for it, the child twice.
 //
-// couple [fork|vfork|exec|spawn]
+// couple [fork|vfork|vpass|exec|spawn]
 //
-// With exec the child executes this program in the middle, with spawn at once; with vfork it passes nothing.
+// With exec the child executes this program in the middle, with spawn at once; with vfork it passes nothing;
+// vpass is vfork with a child that passes.
 // It ends with 3.
 #define _GNU_SOURCE
 #include <spawn.h>
@@ -29,6 +30,13 @@ int main(int argc, char **argv) {
     } else if (!strcmp(how, "vfork")) {
         child = vfork();
         if (!child) _exit(3);
+    } else if (!strcmp(how, "vpass")) {
+        child = vfork();
+        if (!child) {
+            site();
+            site();
+            _exit(3);
+        }
     } else {
         child = fork();
         if (!child) {

@@ -17,7 +17,7 @@ const PASSES: u64 = 10;
 /// program that was launched.
 const WAYS: [(&str, u64); 8] = [
     ("fork", 1),
-    ("vfork", 2),
+    ("vfork", 1),
     ("spawn", 1),
     ("shared", 3),
     ("exec", 1),
@@ -86,6 +86,28 @@ fn those_that_are_let_go_run_on() {
                 "{how}: {last}"
             );
         }
+        Ok(())
+    });
+}
+
+/// While a child has the memory of its parent, that one neither runs nor stops.
+#[test]
+fn a_vforked_child_that_is_kept_stops_by_itself() {
+    test(|| {
+        let mut command = Tracer::Trapline.command()?;
+        command.args(["--batch", "-ex", "set detach-on-fork off"]);
+        command.args(["-ex", "break *site", "-ex", "run"]);
+        for _ in 0..3 {
+            command.args(["-ex", "info threads", "-ex", "continue"]);
+        }
+        command.args(["-ex", "continue", "--args"]);
+        command.arg(testapp("couple")?).arg("vpass");
+        let (status, said) = App::spawn(command).finish();
+        let count = |what: &str| said.matches(what).count();
+        assert!(status.success(), "{said}");
+        assert_eq!(count("hit Breakpoint 1, "), 3, "{said}");
+        assert_eq!(count("(running)"), 2, "{said}");
+        assert_eq!(count("exited normally"), 1, "{said}");
         Ok(())
     });
 }

@@ -196,3 +196,62 @@ fn signals_are_told_of_while_the_program_runs() {
         Ok(())
     });
 }
+
+/// Threads that run or block are told at once what a command changes; a call that this interrupts is
+/// begun again.
+#[test]
+fn what_is_asked_of_a_running_program_interrupts_no_call() {
+    test(|| {
+        let mut target = App::start(&testapp("blocked")?, &["--ms", "300"]);
+        target.expect("ready");
+        let mut command = Tracer::Trapline.command()?;
+        command.args(["-q", "-nx", "-p", &target.pid().to_string()]);
+        let mut session = App::spawn(command);
+        for line in [
+            "continue &",
+            "handle SIGURG nostop print",
+            "catch syscall 999",
+            "tcatch signal SIGWINCH",
+            "watch *(int *)&semaphore",
+            "echo typed\\n",
+        ] {
+            session.send(line);
+        }
+        session.line("the refusal", |line| {
+            line.ends_with("Selected thread is running.")
+        });
+        session.line("the echo", |line| line.ends_with("typed"));
+        let before = rounds(&mut target);
+        while rounds(&mut target) < before + 2 {
+            std::thread::yield_now();
+        }
+        target.signal(Signal::SIGURG);
+        session.line("a signal", |line| line.contains("received signal SIGURG"));
+        target.signal(Signal::SIGWINCH);
+        session.line("a stop", |line| {
+            line.contains("Catchpoint 2 (signal SIGWINCH)")
+        });
+        session.send("quit");
+        session.finish();
+        process::wait_untraced(target.pid());
+        rounds(&mut target);
+        Ok(())
+    });
+}
+
+/// What a condition lets by costs no round trip to the front, and counts all the same.
+#[test]
+fn conditions_and_ignored_hits_are_decided_at_once() {
+    test(|| {
+        let program = testapp("threads")?.display().to_string();
+        let script = "watch *(long *)&passes if *(long *)&passes > 3\nignore 1 20\nrun\ninfo watchpoints\ndelete\ncontinue\n";
+        let script = TempFile::new(script);
+        let arguments = ["-x", &script.path(), "--args", &program];
+        let text = Tracer::Trapline
+            .batch(&[&arguments[..], &["--threads", "1", "--rounds", "40"]].concat())?
+            .succeed();
+        assert!(text.contains("Old value = 23\nNew value = 24\n"), "{text}");
+        assert!(text.contains("breakpoint already hit 21 times"), "{text}");
+        Ok(())
+    });
+}

@@ -114,7 +114,7 @@ fn attach_each(session: &mut Session, pids: &[i32]) -> usize {
         }
         if let Err(error) = session.attach(*pid) {
             refused += 1;
-            let name = process::thread_name(*pid, *pid);
+            let name = process::thread_name(*pid);
             session.output.complain(&format!(
                 "warning: Process {pid} ({name}) is not traced: {error}"
             ));

@@ -1,6 +1,6 @@
 //! `catch` and `tcatch`.
 
-use super::breakpoints::add_event;
+use super::breakpoints::{add_event, split_condition};
 use super::interpreter::{Action, Call, Interpreter};
 use super::table::{Entry, Table};
 use crate::arch::{syscall_group, syscall_number};
@@ -11,35 +11,53 @@ use crate::session::signals::{ONLY, Signals};
 use crate::symbols::basic_regex;
 
 macro_rules! kinds {
-    ($prefix:literal, $signal:expr, $syscall:expr, $load:expr, $unload:expr) => {
+    ($prefix:literal, $disposition:expr) => {
         Table {
             prefix: $prefix,
             // Of what gdb catches and trapline does not: exceptions of Ada and C++.
-            taken: &["a", "as", "e", "ex", "h", "r", "th"],
+            taken: &["a", "as", "h", "r", "th"],
             entries: &[
+                Entry {
+                    name: "exec",
+                    aliases: &[],
+                    help: "Stop when the program executes another one.\nUsage: catch exec [if CONDITION]",
+                    action: |i, call| process(i, call, $disposition, Catch::Exec(None)),
+                },
+                Entry {
+                    name: "fork",
+                    aliases: &[],
+                    help: "Stop when the program makes a process.\nUsage: catch fork [if CONDITION]",
+                    action: |i, call| process(i, call, $disposition, Catch::Fork(None)),
+                },
                 Entry {
                     name: "load",
                     aliases: &[],
                     help: "Stop when the program loads a library.\nUsage: catch load [REGEX]",
-                    action: $load,
+                    action: |i, call| load(i, call, $disposition, Catch::Load),
                 },
                 Entry {
                     name: "signal",
                     aliases: &[],
                     help: "Stop when the program gets a signal, whatever `handle' says.\nUsage: catch signal [SIGNAL...|all]\nSIGNAL is a name or a number from 1 to 15. Without: all but SIGTRAP and SIGINT.",
-                    action: $signal,
+                    action: |i, call| signal(i, call, $disposition),
                 },
                 Entry {
                     name: "syscall",
                     aliases: &[],
                     help: "Stop when the program makes a system call, and when that returns.\nUsage: catch syscall [NAME|NUMBER|group:GROUP|g:GROUP...]\nGROUP is descriptor, file, ipc, memory, network, process or signal. Without: any.",
-                    action: $syscall,
+                    action: |i, call| syscall(i, call, $disposition),
                 },
                 Entry {
                     name: "unload",
                     aliases: &[],
                     help: "Stop when the program unloads a library.\nUsage: catch unload [REGEX]",
-                    action: $unload,
+                    action: |i, call| load(i, call, $disposition, Catch::Unload),
+                },
+                Entry {
+                    name: "vfork",
+                    aliases: &[],
+                    help: "Stop when the program makes a process that has its memory for a while.\nUsage: catch vfork [if CONDITION]",
+                    action: |i, call| process(i, call, $disposition, Catch::Vfork(None)),
                 },
             ],
         }
@@ -47,22 +65,10 @@ macro_rules! kinds {
 }
 
 /// What stands behind `catch`.
-pub static CATCH: Table<Action> = kinds!(
-    "catch ",
-    |i, call| signal(i, call, Disposition::Keep),
-    |i, call| syscall(i, call, Disposition::Keep),
-    |i, call| load(i, call, Disposition::Keep, Catch::Load),
-    |i, call| load(i, call, Disposition::Keep, Catch::Unload)
-);
+pub static CATCH: Table<Action> = kinds!("catch ", Disposition::Keep);
 
 /// What stands behind `tcatch`.
-pub static TCATCH: Table<Action> = kinds!(
-    "tcatch ",
-    |i, call| signal(i, call, Disposition::Delete),
-    |i, call| syscall(i, call, Disposition::Delete),
-    |i, call| load(i, call, Disposition::Delete, Catch::Load),
-    |i, call| load(i, call, Disposition::Delete, Catch::Unload)
-);
+pub static TCATCH: Table<Action> = kinds!("tcatch ", Disposition::Delete);
 
 /// `catch EVENT`
 pub fn catch(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
@@ -92,6 +98,21 @@ fn of(i: &mut Interpreter, table: &Table<Action>, call: &Call<'_>) -> Result<(),
 fn set(i: &mut Interpreter, catch: Catch, disposition: Disposition) -> Result<(), Error> {
     let shown = catch.row();
     add_event(i, Event::Catch(catch), shown, None, disposition)
+}
+
+/// `catch fork|vfork|exec [if CONDITION]`
+fn process(
+    i: &mut Interpreter,
+    call: &Call<'_>,
+    disposition: Disposition,
+    catch: Catch,
+) -> Result<(), Error> {
+    let (rest, condition) = split_condition(call.arguments);
+    if !rest.is_empty() || condition == Some("") {
+        fail!("Junk at end of arguments.");
+    }
+    let shown = catch.row();
+    add_event(i, Event::Catch(catch), shown, condition, disposition)
 }
 
 /// `catch signal [SIGNAL…|all]`

@@ -518,7 +518,10 @@ impl Interpreter {
                 self.session.read_counters();
                 self.present();
                 self.due = bodies;
-                self.run_due()
+                let result = self.run_due();
+                // Nobody may type for long.
+                self.session.flush();
+                result
             }
             Wake::Ask {
                 tid,

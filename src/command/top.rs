@@ -57,7 +57,7 @@ pub static TOP: Table<Action> = Table {
         Entry {
             name: "catch",
             aliases: &[],
-            help: "Stop the program when something happens.\nUsage: catch load|signal|syscall|unload [WHAT...]\nWhat each takes: help catch EVENT.",
+            help: "Stop the program when something happens.\nUsage: catch exec|fork|load|signal|syscall|unload|vfork [WHAT...]\nWhat each takes: help catch EVENT.",
             action: catch::catch,
         },
         Entry {
@@ -376,7 +376,7 @@ pub static TOP: Table<Action> = Table {
         Entry {
             name: "tcatch",
             aliases: &[],
-            help: "Stop the program once when something happens.\nUsage: tcatch load|signal|syscall|unload [WHAT...]\nAs catch.",
+            help: "Stop the program once when something happens.\nUsage: tcatch exec|fork|load|signal|syscall|unload|vfork [WHAT...]\nAs catch.",
             action: catch::tcatch,
         },
         Entry {

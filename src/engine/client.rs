@@ -17,7 +17,7 @@ use super::keeper;
 use super::link::Link;
 use super::protocol::{
     AddressSpaceId, Answer, Calls, Children, Envelope, Event, Failure, Fate, Launch, MAX_PACKET,
-    Message, Reason, Request, SignalPolicy, SiteId, SiteSpec, TargetId, Tid, Trigger, WatchSpec,
+    Message, Reason, Request, SignalPolicy, SiteId, SiteSpec, TargetId, Tid, WatchSpec,
 };
 use crate::arch::Registers;
 use crate::record::ring::Ring;
@@ -474,14 +474,6 @@ impl Keeper {
     ) -> Result<Vec<u16>, EngineError> {
         match self.ask(Request::Watch { target, watches }, None)?.0 {
             Answer::Unwatched(probes) => Ok(probes),
-            _ => Err(EngineError::Refused(Failure::Malformed)),
-        }
-    }
-
-    /// What a thread that stands for that has touched.
-    pub fn triggers(&mut self, target: TargetId, tid: Tid) -> Result<Vec<Trigger>, EngineError> {
-        match self.ask(Request::Triggers { target, tid }, None)?.0 {
-            Answer::Triggers(triggers) => Ok(triggers),
             _ => Err(EngineError::Refused(Failure::Malformed)),
         }
     }

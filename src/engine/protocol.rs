@@ -112,6 +112,8 @@ pub struct WatchSpec {
     pub access: Access,
     /// Addresses and lengths.
     pub regions: Vec<(u64, u32)>,
+    /// Decides about each touch, and counts it; without, the front does.
+    pub condition: Option<Program>,
 }
 
 /// What is watched was touched.
@@ -119,8 +121,12 @@ pub struct WatchSpec {
 pub struct Trigger {
     /// Whose: [`WatchSpec::probe`].
     pub probe: u16,
-    /// What is in its regions since then; nothing where it cannot be read.
+    /// What was in its regions before; nothing where it could not be read.
+    pub before: Vec<Vec<u8>>,
+    /// What is in them since then.
     pub now: Vec<Vec<u8>>,
+    /// The condition holds, and the hit is counted.
+    pub decided: bool,
 }
 
 /// Which system calls stop a thread, at their beginning and at their end.
@@ -276,8 +282,6 @@ pub enum Request {
         target: TargetId,
         watches: Vec<WatchSpec>,
     },
-    /// Answer: [`Answer::Triggers`] of a thread that stands for [`Reason::Watch`].
-    Triggers { target: TargetId, tid: Tid },
     /// Stops threads at these system calls, and at no others.
     Calls { target: TargetId, calls: Calls },
     /// Changes what signals do, also to threads that stand with one already.
@@ -311,7 +315,6 @@ impl Request {
             | Request::Entry { target, .. }
             | Request::Write { target, .. }
             | Request::Watch { target, .. }
-            | Request::Triggers { target, .. }
             | Request::Signals { target, .. }
             | Request::ExitKill { target, .. }
             | Request::Calls { target, .. }
@@ -339,8 +342,6 @@ pub enum Answer {
     /// The probes whose memory cannot be watched beside the others'. If there are any, what was
     /// watched before still is.
     Unwatched(Vec<u16>),
-    /// What a thread has touched.
-    Triggers(Vec<Trigger>),
     /// Values by their place; `None` for a call that was not seen to begin.
     Entry(Option<Vec<(u16, u64)>>),
     Failed(Failure),
@@ -401,7 +402,7 @@ pub enum Reason {
     Signal { number: i32, code: i32 },
     /// A system call of [`Request::Calls`] begins or has ended.
     Call { number: u64, begins: bool },
-    /// Memory that is watched was touched; [`Request::Triggers`] says which.
+    /// Memory that is watched was touched; [`Event::Touched`] came before.
     Watch,
     /// A new program image: every site is forgotten; resolve again, then resume.
     Exec { space: AddressSpaceId },
@@ -423,6 +424,12 @@ pub enum Event {
         registers: Box<Registers>,
         /// All records up to this byte of the ring come before it.
         ring: u64,
+    },
+    /// A thread has touched what is watched; that it stands comes next.
+    Touched {
+        target: TargetId,
+        tid: Tid,
+        triggers: Vec<Trigger>,
     },
     /// A thread got a signal of the policy's `tell` set, and goes on.
     Signalled {

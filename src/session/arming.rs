@@ -447,7 +447,7 @@ impl Session {
         let pid = self.targets[index].pid;
         let (Unresolved::NotFound { message: why, .. }
         | Unresolved::Bad(Error { message: why, .. })) = why;
-        let name = process::thread_name(pid, pid);
+        let name = process::thread_name(pid);
         let spec = &probe.spec;
         self.output.complain(&format!(
             "warning: probe {number} ({spec}) is not in process {pid} ({name}): {why}"

@@ -9,7 +9,7 @@ use super::events::{Stop, Wake};
 use super::sites::is_gone;
 use super::{Session, engine_error, signals};
 use crate::arch::{LoadBias, syscall_name};
-use crate::engine::protocol::{Calls, Tid};
+use crate::engine::protocol::{Birth, Calls, Tid};
 use crate::error::Error;
 
 /// What a catchpoint waits for.
@@ -23,6 +23,12 @@ pub enum Catch {
     Load(Option<Library>),
     /// A library that is unloaded.
     Unload(Option<Library>),
+    /// `fork`, and the process that was made last.
+    Fork(Option<i32>),
+    /// `vfork`, likewise.
+    Vfork(Option<i32>),
+    /// `execve`, and the program that was executed last.
+    Exec(Option<PathBuf>),
 }
 
 /// Which signals.
@@ -104,6 +110,9 @@ impl Display for Catch {
             }
             Catch::Load(_) => f.write_str("load"),
             Catch::Unload(_) => f.write_str("unload"),
+            Catch::Fork(_) => f.write_str("fork"),
+            Catch::Vfork(_) => f.write_str("vfork"),
+            Catch::Exec(_) => f.write_str("exec"),
         }
     }
 }
@@ -129,6 +138,10 @@ impl Catch {
             }
             Catch::Load(library) => format!("load of library{}", matching(library)),
             Catch::Unload(library) => format!("unload of library{}", matching(library)),
+            Catch::Fork(Some(pid)) => format!("fork, process {pid} "),
+            Catch::Vfork(Some(pid)) => format!("vfork, process {pid} "),
+            Catch::Exec(Some(program)) => format!("exec, program \"{}\" ", program.display()),
+            Catch::Fork(None) | Catch::Vfork(None) | Catch::Exec(None) => self.to_string(),
         }
     }
 
@@ -144,6 +157,7 @@ impl Catch {
             }
             Catch::Load(library) => with("load", typed(library)),
             Catch::Unload(library) => with("unload", typed(library)),
+            Catch::Fork(_) | Catch::Vfork(_) | Catch::Exec(_) => self.to_string(),
         }
     }
 }
@@ -161,6 +175,13 @@ fn typed(library: &Option<Library>) -> String {
 fn caught_by(probe: &Probe) -> Option<&Catch> {
     match &probe.event {
         Some(Event::Catch(catch)) if probe.enabled => Some(catch),
+        _ => None,
+    }
+}
+
+fn catch_of(probe: &mut Probe) -> Option<&mut Catch> {
+    match &mut probe.event {
+        Some(Event::Catch(catch)) => Some(catch),
         _ => None,
     }
 }
@@ -276,6 +297,78 @@ impl Session {
         self.present_event(index, stop.tid, all_stand, &hits, &said)
     }
 
+    /// Whether a catchpoint waits for processes that are made.
+    pub(super) fn catches_forks(&self) -> bool {
+        let mut caught = self.probes.iter().filter_map(caught_by);
+        caught.any(|catch| matches!(catch, Catch::Fork(_) | Catch::Vfork(_)))
+    }
+
+    /// A thread has made a process. What becomes of that is decided when it goes on. `None`: no
+    /// catchpoint stops it.
+    pub(super) fn fork_caught(
+        &mut self,
+        index: usize,
+        stop: &Stop,
+        (child, birth): (i32, Birth),
+        all_stand: bool,
+    ) -> Result<Option<Wake>, Error> {
+        if self.show.never_stops() {
+            return Ok(None);
+        }
+        let (target, vfork) = (self.targets[index].id, birth == Birth::Vfork);
+        let is = |catch: &Catch| match catch {
+            Catch::Fork(_) => !vfork,
+            Catch::Vfork(_) => vfork,
+            _ => false,
+        };
+        // It is shown whether it stops the program or not.
+        self.keep_last(is, || match vfork {
+            true => Catch::Vfork(Some(child)),
+            false => Catch::Fork(Some(child)),
+        });
+        let hits = self.about(index, |session| session.catch_hits(stop.tid, is));
+        let Some(first) = hits.first() else {
+            return Ok(None);
+        };
+        let banner = self.catch_banner(index, stop.tid, *first, true);
+        let how = if vfork { "vforked" } else { "forked" };
+        let said = format!("{banner} ({how} process {child}), ");
+        self.forking = Some((target, stop.clone(), child, birth));
+        self.current = index;
+        self.present_event(index, stop.tid, all_stand, &hits, &said)
+    }
+
+    /// What has happened last to what catchpoints wait for.
+    fn keep_last(&mut self, is: impl Fn(&Catch) -> bool, last: impl Fn() -> Catch) {
+        let on = self.probes.iter_mut().filter(|probe| probe.enabled);
+        for catch in on.filter_map(catch_of).filter(|catch| is(catch)) {
+            *catch = last();
+        }
+    }
+
+    /// A thread runs another program. `None`: no catchpoint stops it.
+    pub(super) fn exec_caught(
+        &mut self,
+        index: usize,
+        stop: &Stop,
+        all_stand: bool,
+    ) -> Result<Option<Wake>, Error> {
+        if self.show.never_stops() {
+            return Ok(None);
+        }
+        let program = self.targets[index].program.clone();
+        let is = |catch: &Catch| matches!(catch, Catch::Exec(_));
+        self.keep_last(is, || Catch::Exec(Some(program.clone())));
+        let hits = self.about(index, |session| session.catch_hits(stop.tid, is));
+        let Some(first) = hits.first() else {
+            return Ok(None);
+        };
+        let banner = self.catch_banner(index, stop.tid, *first, true);
+        let said = format!("{banner} (exec'd {}), ", program.display());
+        self.current = index;
+        self.present_event(index, stop.tid, all_stand, &hits, &said)
+    }
+
     /// Keeps what came and went, by the linker's names; `names` are those before.
     pub(super) fn note_loads(
         &mut self,
@@ -374,6 +467,13 @@ mod tests {
         assert_eq!(calls.command(), "syscall write 999");
         assert_eq!(Catch::Call(Vec::new()).command(), "syscall");
         assert_eq!(Catch::Load(None).row(), "load of library");
+        assert_eq!(Catch::Fork(None).row(), "fork");
+        assert_eq!(Catch::Vfork(Some(7)).row(), "vfork, process 7 ");
+        assert_eq!(Catch::Vfork(Some(7)).command(), "vfork");
+        assert_eq!(
+            Catch::Exec(Some("/p".into())).row(),
+            "exec, program \"/p\" "
+        );
         let library = Library {
             text: "lib.*".into(),
             regex: regex::Regex::new("lib.*").unwrap(),

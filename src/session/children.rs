@@ -29,7 +29,7 @@ impl Session {
         let looked_at = self.follows_child() || !self.detaches_on_fork();
         Children {
             keep: looked_at,
-            stop: looked_at,
+            stop: looked_at || self.catches_forks(),
         }
     }
 
@@ -110,12 +110,30 @@ impl Session {
                     Birth::Vfork => "vfork",
                     Birth::Fork | Birth::Clone => "fork",
                 };
-                self.tell(&format!(
-                    "[Detaching after {how} from child process {}]\n",
-                    child.pid
-                ));
+                let text = format!("[Detaching after {how} from child process {}]\n", child.pid);
+                let parent = self.index_of(child.target);
+                let stops = parent.is_some_and(|index| self.targets[index].children.stop);
+                // The thread that has made it may be caught: that comes first.
+                match stops && child.birth != Birth::Clone {
+                    true => self.detaching = Some(text),
+                    false => self.tell(&text),
+                }
                 Ok(())
             }
+        }
+    }
+
+    /// What is to become of a child is done now, after its parent was looked at.
+    pub(super) fn finish_fork(&mut self, all_stand: bool) -> Result<(), Error> {
+        if let Some(text) = self.detaching.take() {
+            self.tell(&text);
+        }
+        let Some((parent, stop, child, birth)) = self.forking.take() else {
+            return Ok(());
+        };
+        match self.index_of(parent) {
+            Some(index) => self.forks(index, &stop, child, birth, all_stand),
+            None => Ok(()),
         }
     }
 
@@ -125,7 +143,7 @@ impl Session {
         let leader = Tid(child.pid);
         let mut threads = Threads::default();
         threads.add(leader);
-        threads.iter_mut().for_each(|it| it.learn_name(child.pid));
+        threads.iter_mut().for_each(|it| it.learn_name());
         let (images, sites, watch) = match child.executed {
             true => Default::default(),
             false => {

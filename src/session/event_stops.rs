@@ -15,7 +15,7 @@ impl Session {
         all_stand: bool,
     ) -> Result<Option<Wake>, Error> {
         self.current = index;
-        let (hit, said) = self.watch_hits(index, stop.tid)?;
+        let (hit, said) = self.watch_hits(index, stop.tid);
         self.present_event(index, stop.tid, all_stand, &hit, &said)
     }
 

@@ -94,6 +94,13 @@ impl Session {
     pub fn resume(&mut self) -> Result<(), Error> {
         self.sync()?;
         self.asked_to_stop = None;
+        let current = self.target().map(|target| target.id);
+        self.finish_fork(true)?;
+        if self.target().map(|target| target.id) != current {
+            // It is the child that goes on.
+            self.running = true;
+            return Ok(());
+        }
         for index in 0..self.targets.len() {
             if !self.is_active(index) {
                 continue;
@@ -121,6 +128,9 @@ impl Session {
     /// Lets one thread go on.
     pub fn resume_thread(&mut self, tid: Tid) -> Result<(), Error> {
         self.sync()?;
+        if self.forking.is_some() {
+            return self.finish_fork(false);
+        }
         self.go_on(self.current, tid)
     }
 
@@ -249,6 +259,20 @@ impl Session {
                     thread.stands(Some(reason), registers);
                 }
                 self.consider(index, Stop { tid, reason }, false)
+            }
+            Event::Touched {
+                target,
+                tid,
+                triggers,
+            } => {
+                if let Some(index) = self.index_of(target) {
+                    let threads = &mut self.targets[index].threads;
+                    threads.add(tid);
+                    if let Some(thread) = threads.get_mut(tid) {
+                        thread.touched = triggers;
+                    }
+                }
+                Ok(None)
             }
             Event::Signalled {
                 target,
@@ -391,6 +415,10 @@ impl Session {
                 Ok(Some(Wake::Stopped(Vec::new())))
             }
             Reason::Forked { child, birth } => {
+                if let Some(wake) = self.fork_caught(index, &stop, (child, birth), all_stand)? {
+                    return Ok(Some(wake));
+                }
+                self.finish_fork(all_stand)?;
                 self.forks(index, &stop, child, birth, all_stand)?;
                 Ok(None)
             }
@@ -400,6 +428,9 @@ impl Session {
                     // A child that is kept standing.
                     self.targets[index].stopped = true;
                     return Ok(None);
+                }
+                if let Some(wake) = self.exec_caught(index, &stop, all_stand)? {
+                    return Ok(Some(wake));
                 }
                 self.pass_by(index, stop.tid, all_stand)?;
                 Ok(None)

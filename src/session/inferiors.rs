@@ -154,7 +154,7 @@ impl Session {
         let target = &self.targets[index];
         let several = target.threads.several() || self.inferiors.forked;
         let thread = target.threads.get(tid).filter(|_| several)?;
-        let name = super::process::thread_name(target.pid, tid.0);
+        let name = super::process::thread_name(tid.0);
         Some(format!(
             "Thread {} \"{name}\"",
             self.thread_id(index, thread)
@@ -194,7 +194,7 @@ impl Session {
             let target = &self.targets[index];
             let current = index == self.current;
             for thread in target.threads.iter() {
-                let name = super::process::thread_name(target.pid, thread.tid.0);
+                let name = super::process::thread_name(thread.tid.0);
                 rows.push(Row {
                     mark: current && thread.tid == target.selected,
                     id: self.thread_id(index, thread),

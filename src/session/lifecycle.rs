@@ -221,7 +221,7 @@ impl Session {
         }
         let selected = leader.unwrap_or(crate::engine::protocol::Tid(started.pid));
         for thread in threads.iter_mut() {
-            thread.learn_name(started.pid);
+            thread.learn_name();
         }
         let inferior = self.inferiors.begins(self.targets.is_empty());
         self.targets.push(Target {

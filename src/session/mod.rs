@@ -41,7 +41,7 @@ use std::time::{Duration, Instant};
 
 use crate::engine::client::{EngineError, Keeper};
 use crate::engine::protocol::{
-    Calls, Children, Failure, Reason, SignalPolicy, SiteId, TargetId, Tid, WatchSpec,
+    Birth, Calls, Children, Failure, Reason, SignalPolicy, SiteId, TargetId, Tid, WatchSpec,
 };
 use crate::error::Error;
 use crate::lang::examine::ExamineState;
@@ -200,6 +200,10 @@ pub struct Session {
     /// The probes that the others go without, since none of their places could be armed, and why.
     pub unarmed: BTreeMap<u32, String>,
     keeper: Option<Keeper>,
+    /// A thread that was caught when it had made a process, what that is, and how it came to be.
+    forking: Option<(TargetId, Stop, i32, Birth)>,
+    /// What is said of a process that was let go, when its parent has been looked at.
+    detaching: Option<String>,
     /// When Ctrl-C came, as long as nothing was stopped for it.
     asked_to_stop: Option<Instant>,
     /// When text was made visible last.
@@ -244,6 +248,8 @@ impl Session {
             stop_hook: false,
             displays: false,
             announced: None,
+            forking: None,
+            detaching: None,
             asked_to_stop: None,
             keeper: None,
         }

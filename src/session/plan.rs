@@ -429,6 +429,33 @@ impl Session {
         })
     }
 
+    /// A condition that is looked at wherever something happens, as a program that counts the hit too;
+    /// `None` if it must be looked at here.
+    pub(super) fn condition_program(&mut self, condition: Option<&str>) -> Option<Program> {
+        let mut variables = self.variables.clone();
+        let program = self.with_view(|view, _| {
+            let parsed = condition.map(|text| lang::parse(text, view));
+            let condition = parsed.transpose().ok()?;
+            let source = Source {
+                condition: condition.as_ref(),
+                body: &[],
+                continues: true,
+                entry: false,
+                sample: None,
+                out: None,
+            };
+            let keeper = view.keeper.as_ref().map(RefCell::borrow);
+            let mut sharing = Sharing {
+                variables: &mut variables,
+                counters: keeper.as_ref()?.counters(),
+            };
+            let program = compile::compile(&source, view, &mut sharing).ok()?;
+            (!program.capabilities.writes).then_some(program)
+        });
+        self.variables = variables;
+        program
+    }
+
     /// What `maint print program` prints: what each of a probe's sites runs, or will run.
     pub fn program_text(&mut self, probe: &Probe) -> Result<String, Error> {
         if probe.locations.is_empty() {

@@ -11,9 +11,9 @@ pub fn executable(pid: i32) -> Option<PathBuf> {
     fs::read_link(format!("/proc/{pid}/exe")).ok()
 }
 
-/// The name of a thread.
-pub fn thread_name(pid: i32, tid: i32) -> String {
-    fs::read(format!("/proc/{pid}/task/{tid}/comm"))
+/// The name of a thread, which may be one of another process that shares the memory.
+pub fn thread_name(tid: i32) -> String {
+    fs::read(format!("/proc/{tid}/comm"))
         .map(|name| String::from_utf8_lossy(name.trim_ascii_end()).into_owned())
         .unwrap_or_default()
 }

@@ -249,7 +249,7 @@ impl Session {
         if nothing_to_tell || index >= self.targets.len() {
             return (out, None);
         }
-        let comm = self.comm(index, record.header.pid, record.header.tid);
+        let comm = self.comm(index, record.header.tid);
         let probe = self.probes.at_place(record.header.probe);
         let pc = record.header.registers.pc();
         let site = probe.map(|probe| (Session::named_by(probe, pc), probe.spec.clone()));
@@ -301,7 +301,7 @@ impl Session {
         let header = &record.header;
         let site = header.registers.pc();
         self.targets[index].threads.add(Tid(header.tid));
-        let comm = self.comm(index, header.pid, header.tid);
+        let comm = self.comm(index, header.tid);
         let way_out = self
             .probes
             .get(number)
@@ -340,10 +340,10 @@ impl Session {
     }
 
     /// The name of a thread, or what its process runs if it is gone.
-    fn comm(&mut self, index: usize, pid: i32, tid: i32) -> String {
+    fn comm(&mut self, index: usize, tid: i32) -> String {
         let target = &mut self.targets[index];
         if let Some(thread) = target.threads.get_mut(Tid(tid)) {
-            thread.learn_name(pid);
+            thread.learn_name();
             if !thread.name.is_empty() {
                 return thread.name.clone();
             }

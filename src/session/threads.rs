@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::process;
 use crate::arch::{Register, Registers};
-use crate::engine::protocol::{Reason, Tid};
+use crate::engine::protocol::{Reason, Tid, Trigger};
 
 /// How old the name of a thread may be.
 const NAME_AGE: Duration = Duration::from_secs(1);
@@ -24,6 +24,8 @@ pub struct Thread {
     pub reason: Option<Reason>,
     /// What it stands for, where that is no place.
     pub stopped_by: Option<u32>,
+    /// What it has touched of what is watched.
+    pub touched: Vec<Trigger>,
     /// Its name when it was looked at last: the process may have ended before a hit is shown.
     pub name: String,
     /// When it was.
@@ -42,7 +44,7 @@ impl Thread {
     }
 
     /// Looks its name up, as long as it has one; not more often than [`NAME_AGE`].
-    pub fn learn_name(&mut self, pid: i32) {
+    pub fn learn_name(&mut self) {
         if self
             .looked
             .is_some_and(|looked| looked.elapsed() < NAME_AGE)
@@ -50,7 +52,7 @@ impl Thread {
             return;
         }
         self.looked = Some(Instant::now());
-        let name = process::thread_name(pid, self.tid.0);
+        let name = process::thread_name(self.tid.0);
         if !name.is_empty() {
             self.name = name;
         }
@@ -74,6 +76,7 @@ impl Thread {
     pub fn goes(&mut self) {
         self.reason = None;
         self.stopped_by = None;
+        self.touched.clear();
         self.registers = None;
     }
 }
@@ -100,6 +103,7 @@ impl Threads {
             announced: self.born == 1,
             reason: None,
             stopped_by: None,
+            touched: Vec::new(),
             name: String::new(),
             looked: None,
             registers: None,

@@ -380,9 +380,7 @@ impl Scope for View<'_> {
 
     fn fact(&self, what: Fact) -> Option<String> {
         match (what, &self.source) {
-            (Fact::Comm, Source::Live { pid, tid, .. }) => {
-                Some(super::process::thread_name(*pid, tid.0))
-            }
+            (Fact::Comm, Source::Live { tid, .. }) => Some(super::process::thread_name(tid.0)),
             (Fact::Comm, _) => self.comm.clone(),
             (Fact::Probe, _) => self.site.as_ref().map(|(_, probe)| probe.clone()),
             (Fact::Func, _) => {

@@ -15,6 +15,7 @@ use crate::engine::protocol::{Access, Tid, Trigger, WatchSpec};
 use crate::error::{Error, fail};
 use crate::lang::scope::{Fact, Special, Unavailable};
 use crate::lang::{self, Expr, Scope, ScopeError, Symbol, Type, Unreadable, Value};
+use crate::probe::program::Program;
 
 /// What a watchpoint watches, and what was there.
 #[derive(Debug, Clone)]
@@ -28,6 +29,10 @@ pub struct Watched {
     known: bool,
     /// Where it is, as it was looked at last.
     regions: Vec<(u64, u32)>,
+    /// Its bytes are its value, so that the keeper can tell whether that has changed.
+    plain: bool,
+    /// What decides about a change there, and the condition that it was made of.
+    program: Option<(Option<String>, Program)>,
 }
 
 #[derive(Debug, Clone)]
@@ -44,6 +49,17 @@ struct Looked {
     regions: Vec<(u64, u32)>,
     /// Something else than memory was asked: registers, variables.
     other: bool,
+}
+
+impl Looked {
+    /// What was read is the value, and nothing else.
+    fn is_plain(&self) -> bool {
+        let Ok(value) = &self.value else {
+            return false;
+        };
+        let whole = |address| (address, value.ty().size() as u32);
+        value.address().map(whole).as_slice() == self.regions.as_slice()
+    }
 }
 
 /// Memory as it was at one moment: address and bytes.
@@ -110,13 +126,15 @@ impl Session {
             );
         }
         check_size(expression, &looked.regions)?;
-        let running = tid.is_some();
+        let (running, plain) = (tid.is_some(), looked.is_plain());
         Ok(Watched {
             access,
             what,
             value: looked.value.ok(),
             known: running,
+            plain,
             regions: looked.regions,
+            program: None,
         })
     }
 
@@ -217,6 +235,7 @@ impl Session {
             probe: probe.place,
             access: watched.access,
             regions: watched.regions.clone(),
+            condition: watched.program.as_ref().map(|(_, program)| program.clone()),
         };
         Some((number, spec))
     }
@@ -231,6 +250,7 @@ impl Session {
             return;
         };
         if let Some(watched) = self.probes.get_mut(number).and_then(watched_by_mut) {
+            watched.plain = looked.is_plain();
             if check_size("", &looked.regions).is_ok() {
                 watched.regions = looked.regions;
             }
@@ -239,6 +259,29 @@ impl Session {
                 watched.known = true;
             }
         }
+        self.decide_there(number);
+    }
+
+    /// Makes the program that decides about a watchpoint in the keeper, if it can be decided there.
+    fn decide_there(&mut self, number: u32) {
+        let Some(probe) = self.probes.get(number) else {
+            return;
+        };
+        let condition = probe.condition.clone();
+        let Some(watched) = watched_by(probe) else {
+            return;
+        };
+        let made_of = watched.program.as_ref().map(|(of, _)| of);
+        if watched.plain && made_of == Some(&condition) && !self.stale && !self.variables.retyped {
+            return;
+        }
+        let program = match watched.plain {
+            true => self.condition_program(condition.as_deref()),
+            false => None,
+        };
+        if let Some(watched) = self.probes.get_mut(number).and_then(watched_by_mut) {
+            watched.program = program.map(|program| (condition, program));
+        }
     }
 
     /// There is another process: what was known of the last one is not true of it.
@@ -246,6 +289,7 @@ impl Session {
         for watched in self.probes.iter_mut().filter_map(watched_by_mut) {
             watched.known = false;
             watched.regions.clear();
+            watched.program = None;
         }
     }
 
@@ -266,17 +310,9 @@ impl Session {
     }
 
     /// The watchpoints that a thread stops for, and what is said of them.
-    pub(super) fn watch_hits(
-        &mut self,
-        index: usize,
-        tid: Tid,
-    ) -> Result<(Vec<u32>, String), Error> {
-        let id = self.targets[index].id;
-        let triggers = match self.keeper()?.triggers(id, tid) {
-            Ok(triggers) => triggers,
-            Err(error) if is_gone(&error) => Vec::new(),
-            Err(error) => return Err(engine_error(&error)),
-        };
+    pub(super) fn watch_hits(&mut self, index: usize, tid: Tid) -> (Vec<u32>, String) {
+        let thread = self.targets[index].threads.get_mut(tid);
+        let triggers = thread.map_or_else(Vec::new, |thread| std::mem::take(&mut thread.touched));
         let mut hits = Vec::new();
         let mut said = String::new();
         for trigger in triggers {
@@ -294,7 +330,7 @@ impl Session {
         hits.sort_by_key(|(number, _)| *number);
         let numbers = hits.iter().map(|(number, _)| *number).collect();
         said.extend(hits.into_iter().map(|(_, text)| text));
-        Ok((numbers, said))
+        (numbers, said)
     }
 
     /// What is said of one, if it stops the thread.
@@ -307,17 +343,34 @@ impl Session {
     ) -> Option<String> {
         let probe = self.probes.get(number)?;
         let watched = watched_by(probe)?;
-        let (what, access, before) = (watched.what.clone(), watched.access, watched.value.clone());
-        let starts = watched.regions.iter().map(|(address, _)| *address);
-        let moment: Vec<_> = starts.zip(trigger.now.iter().cloned()).collect();
-        let after = self.look(Some(tid), &what, &moment).ok()?.value.ok();
+        let (what, access) = (watched.what.clone(), watched.access);
+        let starts: Vec<u64> = watched
+            .regions
+            .iter()
+            .map(|(address, _)| *address)
+            .collect();
+        let last = watched.value.clone();
+        let mut at = |bytes: &[Vec<u8>]| {
+            let moment: Vec<_> = starts.iter().copied().zip(bytes.iter().cloned()).collect();
+            Some(self.look(Some(tid), &what, &moment).ok()?.value.ok())
+        };
+        let after = at(&trigger.now)?;
+        // The last value that was looked at here may be that of a hit long ago.
+        let before = match trigger.decided {
+            true => at(&trigger.before)?,
+            false => last,
+        };
         let bytes =
             |value: &Option<Value>| value.as_ref().and_then(|value| value.contents().cloned());
         let changed = bytes(&before) != bytes(&after);
         if let Some(watched) = self.probes.get_mut(number).and_then(watched_by_mut) {
             watched.value = after.clone();
         }
-        if access == Access::Write && !changed || !self.holds(number, tid) || !self.counts(number) {
+        if access == Access::Write && !changed {
+            return None;
+        }
+        let counts = trigger.decided || self.holds(number, tid) && self.counts(number);
+        if !counts {
             return None;
         }
         let [old, new] = [&before, &after].map(|value| self.shown(tid, value.as_ref()));

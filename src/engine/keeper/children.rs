@@ -32,7 +32,29 @@ impl Unborn {
     }
 }
 
+/// A process with the memory of the one that it came of.
+#[derive(Debug, Clone, Copy)]
+pub struct Sharer {
+    birth: Birth,
+    /// The thread that made it.
+    parent: i32,
+}
+
 impl Target {
+    /// True for a thread that sits in a `vfork` until the child has a memory of its own: nothing but
+    /// its death ends that wait, so that it neither runs nor stops.
+    pub(super) fn waits_for_child(&self, tid: i32) -> bool {
+        let mut sharers = self.sharers.values();
+        sharers.any(|sharer| sharer.birth == Birth::Vfork && sharer.parent == tid)
+    }
+
+    /// True for a child in a `vfork` that is let go: what it passes is no hit, as it is none in a child
+    /// with a copy of the memory.
+    pub(super) fn is_let_go(&self, pid: i32) -> bool {
+        let sharer = self.sharers.get(&pid);
+        !self.children.keep && sharer.is_some_and(|sharer| sharer.birth == Birth::Vfork)
+    }
+
     /// A thread made another thread or a process; that one's first stop does the rest.
     pub(super) fn cloned(&mut self, stopped: Stopped, birth: Birth) {
         let parent = stopped.tid();
@@ -113,7 +135,8 @@ impl Target {
                 Birth::Vfork => Birth::Vfork,
                 Birth::Fork | Birth::Clone => Birth::Clone,
             };
-            self.sharers.insert(process, birth);
+            let parent = unborn.parent;
+            self.sharers.insert(process, Sharer { birth, parent });
             self.tell_forked(unborn.parent, process, birth, Fate::Shares, None);
         }
         self.stands(stopped, false);
@@ -237,7 +260,8 @@ impl Target {
     /// A child that had our target's memory has its own now.
     fn sharer_executed(&mut self, stopped: Stopped) {
         let pid = stopped.tid();
-        let birth = self.sharers.remove(&pid).unwrap_or(Birth::Clone);
+        let sharer = self.sharers.remove(&pid);
+        let birth = sharer.map_or(Birth::Clone, |sharer| sharer.birth);
         let former = sys::event_message(pid).ok();
         let blocked = former
             .and_then(|former| self.threads.get(&former))

@@ -14,7 +14,7 @@ use super::target::{Target, failure};
 use crate::arch::{Register, Registers};
 use crate::engine::protocol::{Call, Event, Failure, Reason, SiteId, Then};
 use crate::probe::interpret::{self, Machine, Outcome};
-use crate::probe::program::{Fault, Special, Unavailable, Width};
+use crate::probe::program::{Fault, Program, Special, Unavailable, Width};
 use crate::record::clock;
 use crate::record::shared::Counters;
 use crate::record::wire::{Builder, Header};
@@ -168,6 +168,9 @@ impl Target {
         if thread.is_some_and(|thread| thread.was_counted(at, registers.sp())) {
             return self.pass(stopped, registers, at);
         }
+        if pid != self.pid && self.is_let_go(pid) {
+            return self.pass(stopped, registers, at);
+        }
         let moment = Moment {
             mono_ns,
             pid,
@@ -278,6 +281,40 @@ impl Target {
             site.probes = probes;
         }
         stops
+    }
+
+    /// Runs a program for a thread that stands at no site.
+    pub(super) fn decide(
+        &mut self,
+        program: &Program,
+        probe: u16,
+        tid: i32,
+        registers: &mut Registers,
+    ) -> Outcome {
+        self.work.ahead.start();
+        let thread = self.threads.get(&tid);
+        let mut machine = HitMachine {
+            memory: &self.memory,
+            sites: &mut self.sites,
+            ahead: &mut self.work.ahead,
+            builder: &mut self.work.builder,
+            chunk: &mut self.work.chunk,
+            delay: &mut self.work.delay,
+            random: &mut self.work.random,
+            registers,
+            counters: &self.counters,
+            probe,
+            moment: Moment {
+                mono_ns: clock::monotonic_ns(),
+                pid: thread.map_or(self.pid, |thread| thread.pid),
+                tid,
+                cpu: None,
+            },
+            entries: &mut self.entries,
+            left: None,
+        };
+        machine.builder.start();
+        interpret::run(program, &mut machine, &mut self.work.values)
     }
 
     /// Writes the record of a hit, or of a condition that could not be evaluated.

@@ -70,10 +70,6 @@ impl Target {
                 self.set_calls(calls);
                 Answer::Done
             }
-            Request::Triggers { tid, .. } => match self.threads.get(&tid.0) {
-                Some(thread) => Answer::Triggers(thread.triggers.clone()),
-                None => Answer::Failed(Failure::NotStopped),
-            },
             Request::Signals { signals, .. } => {
                 self.set_signals(signals);
                 Answer::Done
@@ -203,7 +199,8 @@ impl Target {
         // A leader that ended before its other threads stays, and never stands.
         let ended = |thread: &Thread| thread.tid == self.pid && sys::is_zombie(thread.tid);
         let held = |thread: &Thread| matches!(thread.state, State::Held(_));
-        let running = |thread: &Thread| !held(thread) && !ended(thread);
+        let stuck = |thread: &Thread| self.waits_for_child(thread.tid);
+        let running = |thread: &Thread| !held(thread) && !ended(thread) && !stuck(thread);
         if let Some(number) = self.interrupting
             && !self.threads.values().any(running)
         {

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::Front;
-use super::children::Unborn;
+use super::children::{Sharer, Unborn};
 use super::crash::{CrashPoint, Point};
 use super::doorbell::Bell;
 use super::entries::Entries;
@@ -25,8 +25,8 @@ use super::timer::Timer;
 use super::watch::Watches;
 use crate::arch::{Position, Register, Registers};
 use crate::engine::protocol::{
-    AddressSpaceId, Answer, Birth, Call, Calls, Children, Event, Failure, Reason, SignalPolicy,
-    TargetId, Tid,
+    AddressSpaceId, Answer, Call, Calls, Children, Event, Failure, Reason, SignalPolicy, TargetId,
+    Tid,
 };
 use crate::record::ring::Ring;
 use crate::record::shared::Counters;
@@ -48,7 +48,7 @@ pub struct Target {
     /// What was made, and whose first stop is still to come.
     pub(super) births: HashMap<i32, Unborn>,
     /// The processes that have this one's memory, and how they came to be.
-    pub(super) sharers: HashMap<i32, Birth>,
+    pub(super) sharers: HashMap<i32, Sharer>,
     /// Processes of their own that came of this one just now.
     pub(super) offspring: Vec<Target>,
     pub(super) children: Children,

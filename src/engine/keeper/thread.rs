@@ -7,7 +7,6 @@ use super::entries::Values;
 use super::signals::{TRAP_BIT, UNBLOCKABLE};
 use super::stop::Stopped;
 use crate::arch::DebugRegisters;
-use crate::engine::protocol::Trigger;
 
 /// A handler that makes more system calls than this (two stops each) is not seen to return.
 const CALLS: u32 = 4096;
@@ -52,8 +51,6 @@ pub struct Thread {
     pub in_call: Option<u64>,
     /// What its debug registers hold.
     pub debug: DebugRegisters,
-    /// What it has touched of what is watched, where it stands for that.
-    pub triggers: Vec<Trigger>,
     /// The call that was begun anew last for it.
     pub anew: Option<Anew>,
     /// So many more system calls are looked at for a handler's return.
@@ -117,7 +114,6 @@ impl Thread {
             sees_calls: false,
             in_call: None,
             debug: DebugRegisters::default(),
-            triggers: Vec::new(),
             anew: None,
             calls_left: 0,
         }

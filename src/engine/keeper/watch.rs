@@ -4,14 +4,21 @@
 //! that an interrupt would end is begun again. New threads get them at their first stop. Nobody is
 //! left with them: their trap would kill a process that is not traced.
 
+use std::io;
+use std::sync::atomic::Ordering;
+
 use super::stop::Stopped;
 use super::sys;
 use super::target::{Target, failure};
 use super::thread::State;
-use crate::arch::{Access as Slot, DEBUG_CONTROL, DEBUG_STATUS, DebugRegisters, debug_hits};
-use crate::engine::protocol::{Access, Answer, Call, Reason, Trigger, WatchSpec};
-use std::io;
-use std::sync::atomic::Ordering;
+use crate::arch::{
+    Access as Slot, DEBUG_CONTROL, DEBUG_STATUS, DebugRegisters, Registers, debug_hits,
+};
+use crate::engine::protocol::{
+    Access, Answer, Call, Event, Failure, Reason, Tid, Trigger, WatchSpec,
+};
+use crate::probe::interpret::{self, Outcome};
+use crate::probe::program::Program;
 
 /// `si_code` of a SIGTRAP that the debug registers have raised (`<asm-generic/siginfo.h>`).
 const TRAP_HWBKPT: i32 = 4;
@@ -83,7 +90,12 @@ impl Target {
     }
 
     /// Finds debug registers for one; gives its probe if there are none left.
-    fn allot(&self, registers: &mut DebugRegisters, spec: WatchSpec) -> Result<Watched, u16> {
+    fn allot(&self, registers: &mut DebugRegisters, mut spec: WatchSpec) -> Result<Watched, u16> {
+        // What the interpreter refuses the front decides about.
+        let refused = |program: &Program| interpret::check(program).is_err();
+        if spec.condition.as_ref().is_some_and(refused) {
+            spec.condition = None;
+        }
         let access = match spec.access {
             Access::Write => Slot::Write,
             Access::Read | Access::Any => Slot::ReadWrite,
@@ -96,7 +108,9 @@ impl Target {
             slots |= added.map_err(|_| spec.probe)?;
         }
         *registers = all;
-        let known = self.watches.list.iter().find(|known| known.spec == spec);
+        let same =
+            |known: &&Watched| known.spec.probe == spec.probe && known.spec.regions == spec.regions;
+        let known = self.watches.list.iter().find(same);
         let last = known.map_or_else(|| self.contents(&spec), |known| known.last.clone());
         Ok(Watched { spec, slots, last })
     }
@@ -179,7 +193,9 @@ impl Target {
         let Some(number) = self.watches.changing else {
             return;
         };
-        let missing = |tid: &i32| self.is_outdated(*tid) && !sys::is_zombie(*tid);
+        // One that waits for a child gets them when that wait is over, at the interrupt's stop.
+        let never = |tid: i32| sys::is_zombie(tid) || self.waits_for_child(tid);
+        let missing = |tid: &i32| self.is_outdated(*tid) && !never(*tid);
         if !self.threads.keys().any(missing) {
             self.watches.changing = None;
             self.front.reply(number, Answer::Unwatched(Vec::new()));
@@ -189,7 +205,7 @@ impl Target {
     /// The process is gone: a change that is under way will not be finished.
     pub(super) fn watches_ended(&mut self) {
         if let Some(number) = self.watches.changing.take() {
-            let answer = Answer::Failed(crate::engine::protocol::Failure::NoTarget);
+            let answer = Answer::Failed(Failure::NoTarget);
             self.front.reply(number, answer);
         }
     }
@@ -242,12 +258,24 @@ impl Target {
         }
         let status = sys::debug_register(tid, DEBUG_STATUS).unwrap_or(0);
         let _ = sys::set_debug_register(tid, DEBUG_STATUS, 0);
-        let triggers = self.triggers(debug_hits(status));
+        let Ok(mut registers) = sys::registers(tid) else {
+            return false;
+        };
+        let triggers = self.triggers(tid, &mut registers, debug_hits(status));
         let any = !triggers.is_empty();
-        if let Some(thread) = self.threads.get_mut(&tid).filter(|_| any) {
-            thread.triggers = triggers;
+        if any {
+            self.tell_touched(tid, triggers);
         }
         any
+    }
+
+    fn tell_touched(&self, tid: i32, triggers: Vec<Trigger>) {
+        let event = Event::Touched {
+            target: self.id,
+            tid: Tid(tid),
+            triggers,
+        };
+        self.front.event(event, None);
     }
 
     /// A thread has touched what is watched.
@@ -262,35 +290,49 @@ impl Target {
             return;
         };
         let pass = self.leave_slot(&stopped, registers);
-        let triggers = self.triggers(debug_hits(status));
+        let mut registers = stopped.registers().unwrap_or(registers);
+        let triggers = self.triggers(tid, &mut registers, debug_hits(status));
         if triggers.is_empty() {
             return self.pass_on(stopped, 0, pass);
         }
-        if let Some(thread) = self.threads.get_mut(&tid) {
-            thread.triggers = triggers;
-        }
+        self.tell_touched(tid, triggers);
         self.tell_stopped(stopped, 0, pass, Reason::Watch);
     }
 
     /// What has happened to what the debug registers `hits` watch. Where they do not say (the thread was
     /// given others meanwhile), to all that has changed.
-    fn triggers(&mut self, hits: u8) -> Vec<Trigger> {
+    fn triggers(&mut self, tid: i32, registers: &mut Registers, hits: u8) -> Vec<Trigger> {
         let mut triggers = Vec::new();
-        for at in 0..self.watches.list.len() {
-            let watched = &self.watches.list[at];
+        // It is taken out while programs run.
+        let mut list = std::mem::take(&mut self.watches.list);
+        for watched in &mut list {
             if hits != 0 && watched.slots & hits == 0 {
                 continue;
             }
             let now = self.contents(&watched.spec);
             let changed = now != watched.last;
+            let before = std::mem::replace(&mut watched.last, now.clone());
+            let tells = watched.tells(changed) && (hits != 0 || changed);
             let probe = watched.spec.probe;
             let on = self.counters.probe(probe).enabled.load(Ordering::Acquire) != 0;
-            let tells = watched.tells(changed) && (hits != 0 || changed);
-            self.watches.list[at].last = now.clone();
-            if tells && on {
-                triggers.push(Trigger { probe, now });
+            if !tells || !on {
+                continue;
             }
+            let condition = watched.spec.condition.as_ref();
+            let decided = match condition.map(|it| self.decide(it, probe, tid, registers)) {
+                // The front says what is wrong with it.
+                None | Some(Outcome { fault: Some(_), .. }) => false,
+                Some(outcome) if outcome.hit => true,
+                Some(_) => continue,
+            };
+            triggers.push(Trigger {
+                probe,
+                before,
+                now,
+                decided,
+            });
         }
+        self.watches.list = list;
         triggers
     }
 
