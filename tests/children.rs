@@ -160,7 +160,7 @@ impl Tree {
 
     fn ends_well(mut self) {
         let last = self.app.ask("quit", "failed=");
-        assert_eq!(last, "failed=0");
+        assert_eq!(last, "failed=0 disturbed=0");
         self.app.succeed();
     }
 }
@@ -276,6 +276,47 @@ fn a_target_that_another_debugger_holds_is_named_and_left_alone() {
             app.send("quit");
             app.succeed();
         }
+        Ok(())
+    });
+}
+
+/// The child is followed and stops, and its parent is left: what the parent waits for must not end with
+/// EINTR, although the thread that traced it traces on.
+#[test]
+fn a_parent_that_is_left_for_its_child_goes_on_waiting() {
+    test(|| {
+        let mut tree = Tree::grow()?;
+        let pid = tree.app.pid().to_string();
+        let mut command = Tracer::Trapline.command()?;
+        command.args(["-p", &pid]);
+        let mut session = App::spawn(command);
+        for line in ["set follow-fork-mode child", "break *site", "continue"] {
+            session.send(line);
+        }
+        session.expect("Breakpoint 1 at ");
+        // Where the parent stands is not told; the hit is the child's.
+        tree.app.send("grow");
+        session.expect("[Attaching after ");
+        session.line("the parent's end", |line| {
+            line.ends_with(&format!("(process {pid}) detached]"))
+        });
+        session.line("a hit in the child", |line| {
+            line.contains(" hit Breakpoint 1, ")
+        });
+        // The others are made behind that, and traced by nobody.
+        for _ in 0..BRANCHES {
+            tree.app.expect("child ");
+        }
+        tree.app.expect("grown");
+        tree.app.ask("alive", &format!("alive {BRANCHES}"));
+        session.send("detach");
+        session.send("quit");
+        session.succeed();
+        process::wait_untraced(tree.app.pid());
+        assert_eq!(process::changed_text(tree.app.pid()), []);
+        // Of the child that all threads of have stood nothing is asked.
+        let last = tree.app.ask("quit", "failed=");
+        assert_eq!(number(&last, "disturbed"), 0, "{last}");
         Ok(())
     });
 }

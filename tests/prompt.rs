@@ -206,6 +206,12 @@ fn tab_completes() {
             terminal.keys(CTRL_C);
             terminal.expect(PROMPT);
         }
+        terminal.keys("define mydump\rprint 1\rend\r");
+        terminal.expect(PROMPT);
+        terminal.keys("myd\t");
+        terminal.expect("mydump");
+        terminal.keys(CTRL_C);
+        terminal.expect(PROMPT);
         // The names are read in the background.
         terminal.keys("break mai\t");
         terminal.expect("break main");

@@ -737,7 +737,7 @@ impl Keeper {
         }
         if let Event::Stopped {
             target,
-            reason: Reason::Exec { space },
+            reason: Reason::Exec { space, .. },
             ..
         } = &event
             && let Some(known) = self.targets.get_mut(target)

@@ -405,7 +405,11 @@ pub enum Reason {
     /// Memory that is watched was touched; [`Event::Touched`] came before.
     Watch,
     /// A new program image: every site is forgotten; resolve again, then resume.
-    Exec { space: AddressSpaceId },
+    Exec {
+        space: AddressSpaceId,
+        /// The thread that has executed it; it has the process's number since, and all others are gone.
+        former: Tid,
+    },
     /// It has made a process; [`Event::Forked`] came before.
     Forked { child: i32, birth: Birth },
 }
@@ -660,6 +664,7 @@ pub(super) mod tests {
                 number: 4,
                 reason: Reason::Exec {
                     space: AddressSpaceId(2),
+                    former: tid,
                 },
                 registers: Box::default(),
                 ring: 100,

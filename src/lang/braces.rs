@@ -23,9 +23,43 @@ pub struct ProbeText {
 
 /// Whether `text` has more `{` than `}`, so that the next line belongs to it.
 pub fn is_open(text: &str) -> bool {
-    let mut scan = Scan::behind_regex(text);
-    scan.by_ref().for_each(drop);
-    scan.open.contains(&'{')
+    Braces::of(text).are_open()
+}
+
+/// The braces of a text that comes line by line.
+#[derive(Debug)]
+pub struct Braces {
+    open: Vec<char>,
+    braces: usize,
+}
+
+impl Braces {
+    /// Those of a text.
+    pub fn of(text: &str) -> Braces {
+        Braces::at_end(Scan::behind_regex(text))
+    }
+
+    /// The text goes on with `more`. No quote crosses a line.
+    pub fn go_on(self, more: &str) -> Braces {
+        Braces::at_end(Scan {
+            open: self.open,
+            braces: self.braces,
+            ..Scan::new(more)
+        })
+    }
+
+    fn at_end(mut scan: Scan) -> Braces {
+        scan.by_ref().for_each(drop);
+        Braces {
+            open: scan.open,
+            braces: scan.braces,
+        }
+    }
+
+    /// See [`is_open`].
+    pub fn are_open(&self) -> bool {
+        self.braces > 0
+    }
 }
 
 /// Where the `/REGEX/` or `LIB:/REGEX/` ends that a location begins with; 0 where it begins with none.
@@ -149,6 +183,8 @@ struct Scan<'t> {
     text: &'t str,
     position: usize,
     open: Vec<char>,
+    /// How many of them are braces.
+    braces: usize,
 }
 
 impl<'t> Scan<'t> {
@@ -157,6 +193,7 @@ impl<'t> Scan<'t> {
             text,
             position: 0,
             open: Vec::new(),
+            braces: 0,
         }
     }
 
@@ -212,15 +249,16 @@ impl Iterator for Scan<'_> {
             match c {
                 '(' | '[' | '{' => {
                     self.open.push(c);
+                    self.braces += usize::from(c == '{');
                     return Some((start, c, depth));
                 }
                 ')' if self.open.last() == Some(&'(') => drop(self.open.pop()),
                 ']' if self.open.last() == Some(&'[') => drop(self.open.pop()),
                 // What is left open inside braces ends with them.
-                '}' => {
-                    if let Some(brace) = self.open.iter().rposition(|open| *open == '{') {
-                        self.open.truncate(brace);
-                    }
+                '}' if self.braces > 0 => {
+                    let brace = self.open.iter().rposition(|open| *open == '{');
+                    self.open.truncate(brace.unwrap_or_default());
+                    self.braces -= 1;
                 }
                 _ => {}
             }

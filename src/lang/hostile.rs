@@ -47,9 +47,9 @@ const SCRIPT: &[&str] = &[
     "} else",
 ];
 
-hostile!(
-    fuzz_scripts,
-    files(&[
+/// Our scripts, and one whose lines belong to one command.
+fn scripts() -> Vec<Vec<u8>> {
+    let mut scripts = files(&[
         "scripts/fibon.gdb",
         "scripts/fibon.trl",
         "scripts/hallo.gdb",
@@ -62,7 +62,14 @@ hostile!(
         "tests/scripts/bp-cmds.txt",
         "tests/scripts/commands.txt",
         "tests/scripts/setvar.txt",
-    ]),
+    ]);
+    scripts.push([b"trace f {\n".to_vec(), b"print 1\n".repeat(8000)].concat());
+    scripts
+}
+
+hostile!(
+    fuzz_scripts,
+    scripts(),
     { words: SCRIPT },
     |input| {
         let text = String::from_utf8_lossy(input);

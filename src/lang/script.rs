@@ -8,7 +8,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::braces;
+use super::braces::Braces;
 
 /// How deep blocks may be nested.
 pub const MAX_DEPTH: usize = 100;
@@ -235,6 +235,8 @@ pub struct Reader<'r> {
     stack: Vec<Open>,
     /// Text whose next line is still to come, and where it began.
     unfinished: Option<Line>,
+    /// Its braces, and how much of it they were looked for in, bytes.
+    braces: Option<(Braces, usize)>,
     /// A backslash at the end of a line joins it with the next.
     joins: bool,
 }
@@ -258,6 +260,7 @@ impl<'r> Reader<'r> {
             at,
             stack: Vec::new(),
             unfinished: None,
+            braces: None,
             joins: true,
         }
     }
@@ -279,6 +282,7 @@ impl<'r> Reader<'r> {
     pub fn abandon(&mut self) {
         self.stack.clear();
         self.unfinished = None;
+        self.braces = None;
     }
 
     /// The same with a line that goes on in the next one.
@@ -323,6 +327,7 @@ impl<'r> Reader<'r> {
         let mut last = None;
         if let Some(line) = self.unfinished.take() {
             if self.has_open_braces(&line.text) {
+                self.braces = None;
                 self.stack.clear();
                 return Err(ScriptError::new(&line.at, "The closing `}' is missing."));
             }
@@ -340,8 +345,24 @@ impl<'r> Reader<'r> {
         Ok(last)
     }
 
-    fn has_open_braces(&self, text: &str) -> bool {
-        matches!(self.resolver.resolve(text), Some(("trace", rest)) if braces::is_open(rest))
+    /// Whether the next line belongs to `text`, which begins with what was asked about before: of that
+    /// nothing is looked at again.
+    fn has_open_braces(&mut self, text: &str) -> bool {
+        if let Some((braces, looked)) = self.braces.take() {
+            let braces = braces.go_on(text.get(looked..).unwrap_or_default());
+            if braces.are_open() {
+                self.braces = Some((braces, text.len()));
+                return true;
+            }
+        }
+        // Closed; or open after all, where a regular expression goes over lines.
+        let Some(("trace", rest)) = self.resolver.resolve(text) else {
+            return false;
+        };
+        let braces = Braces::of(rest);
+        let open = braces.are_open();
+        self.braces = open.then_some((braces, text.len()));
+        open
     }
 
     fn whole_line(&mut self, line: Line) -> Result<Read, ScriptError> {
@@ -495,6 +516,15 @@ mod tests {
             line: 1,
         };
         read(first, text, &FullNames).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_body_may_have_many_lines() {
+        let lines = "\n  if 1 {\n print \"}\"\n }".repeat(500);
+        for (end, wanted) in [("\n}", Ok(1)), ("", Err(()))] {
+            let text = format!("trace f {{{lines}{end}");
+            assert_eq!(tree(&text).map(|nodes| nodes.len()).map_err(drop), wanted);
+        }
     }
 
     /// `name@line[children]`, short enough to compare.

@@ -469,7 +469,9 @@ fn place(location: &Location, out: &mut String) {
 /// The text of a body, indented as gdb shows it.
 pub fn lines(body: &[Node], indent: usize, out: &mut String) {
     let line = |text: &str, out: &mut String| {
-        let _ = writeln!(out, "{:indent$}{text}", "");
+        // A backslash at a line's end would join it with the next.
+        let end = if text.ends_with('\\') { " " } else { "" };
+        let _ = writeln!(out, "{:indent$}{text}{end}", "");
     };
     let joined = |word: &str, rest: &str| {
         if rest.is_empty() {

@@ -422,8 +422,8 @@ impl Session {
                 self.forks(index, &stop, child, birth, all_stand)?;
                 Ok(None)
             }
-            Reason::Exec { .. } => {
-                self.executed(index)?;
+            Reason::Exec { former, .. } => {
+                self.executed(index, former)?;
                 if !self.is_active(index) {
                     // A child that is kept standing.
                     self.targets[index].stopped = true;

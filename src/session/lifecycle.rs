@@ -9,7 +9,7 @@ use super::images::Images;
 use super::threads::Threads;
 use super::{Session, Target, engine_error, process, settings, sites::is_gone};
 use crate::engine::client::{EngineError, Started};
-use crate::engine::protocol::{Call, Calls, Failure, Launch, SignalPolicy};
+use crate::engine::protocol::{Call, Calls, Failure, Launch, SignalPolicy, Tid};
 pub use crate::error::plain;
 use crate::error::{Error, fail};
 
@@ -219,7 +219,7 @@ impl Session {
             // gdb tells of threads that were there at an attach as new ones of a running program.
             thread.announced |= !launched;
         }
-        let selected = leader.unwrap_or(crate::engine::protocol::Tid(started.pid));
+        let selected = leader.unwrap_or(Tid(started.pid));
         for thread in threads.iter_mut() {
             thread.learn_name();
         }
@@ -266,8 +266,34 @@ impl Session {
         Ok(())
     }
 
+    /// A thread has executed a program, and with that ended all others. If it was not the leader, it is
+    /// another leader now.
+    fn others_are_gone(&mut self, index: usize, former: Tid) {
+        let leader = Tid(self.targets[index].pid);
+        let threads = &mut self.targets[index].threads;
+        let gone = threads.iter().map(|thread| thread.tid);
+        let gone: Vec<Tid> = gone.filter(|tid| *tid != leader).collect();
+        gone.into_iter().for_each(|tid| drop(threads.remove(tid)));
+        if former == leader {
+            return;
+        }
+        let before = threads.remove(leader);
+        threads.add(leader);
+        if let Some(thread) = threads.get_mut(leader) {
+            thread.announced = true;
+        }
+        if let Some(before) = before.filter(|_| !self.show.never_stops()) {
+            self.tell(&format!(
+                "[{} exited]\n[New LWP {}]\n",
+                before.title(),
+                leader.0
+            ));
+        }
+    }
+
     /// Another program runs in the process: the keeper has forgotten every site.
-    pub(super) fn executed(&mut self, index: usize) -> Result<(), Error> {
+    pub(super) fn executed(&mut self, index: usize, former: Tid) -> Result<(), Error> {
+        self.others_are_gone(index, former);
         let target = &mut self.targets[index];
         target.sites.clear();
         target.watch = None;

@@ -65,7 +65,10 @@ impl Thread {
 
     /// Keeps what a stop tells.
     pub fn stands(&mut self, reason: Option<Reason>, registers: Box<Registers>) {
-        self.handle = Some(registers.get(Register::FsBase));
+        // A program that has just begun has no thread block yet; until then this is who it was.
+        if !matches!(reason, Some(Reason::Exec { .. })) {
+            self.handle = Some(registers.get(Register::FsBase));
+        }
         if reason.is_some() {
             self.reason = reason;
         }

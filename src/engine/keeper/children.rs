@@ -224,10 +224,9 @@ impl Target {
         self.entries.executed(&self.counters);
         // The thread that called exec has the leader's id now; the others are gone unannounced.
         let pid = self.pid;
-        let blocked = sys::event_message(tid)
-            .ok()
-            .and_then(|former| self.threads.get(&former))
-            .and_then(|thread| thread.trap_blocked);
+        let former = sys::event_message(tid).unwrap_or(pid);
+        let blocked = self.threads.get(&former);
+        let blocked = blocked.and_then(|thread| thread.trap_blocked);
         self.threads.retain(|_, thread| thread.pid != pid);
         self.threaded = false;
         self.leads = true;
@@ -243,7 +242,8 @@ impl Target {
         }
         self.space.0 += 1;
         let space = self.space;
-        self.tell_stopped(stopped, 0, None, Reason::Exec { space });
+        let former = Tid(former);
+        self.tell_stopped(stopped, 0, None, Reason::Exec { space, former });
     }
 
     /// The new program's memory cannot be reached (too many open files, no permission): it is left.
@@ -280,7 +280,8 @@ impl Target {
         target.space = AddressSpaceId(1);
         let (fate, space) = (Fate::Kept(target.id), target.space);
         self.tell_forked(0, pid, birth, fate, Some(&target.memory));
-        target.tell_stopped(stopped, 0, None, Reason::Exec { space });
+        let former = Tid(pid);
+        target.tell_stopped(stopped, 0, None, Reason::Exec { space, former });
         self.offspring.push(target);
         self.interrupt_finished();
     }

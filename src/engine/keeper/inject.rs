@@ -2,6 +2,7 @@
 
 use std::io;
 
+use super::signals::Quiet;
 use super::slots::process_of;
 use super::stop::{Stop, Stopped};
 use super::sys;
@@ -40,8 +41,10 @@ pub fn inject(
     }
     let tid = stopped.tid();
     let mut late = Late::default();
+    let quiet = Quiet::begin(tid);
     let (stopped, result) = run_call(stopped, &mut late);
     let stopped = stopped.and_then(|stopped| back(stopped, &before, &mut late));
+    quiet.end(tid);
     late.again(tid);
     (stopped, result)
 }

@@ -101,6 +101,39 @@ fn synchronous(info: &libc::siginfo_t) -> bool {
     fault && info.si_code > 0
 }
 
+/// A stopped thread that gets no signals for the moment, but for those that its own instructions raise.
+pub struct Quiet {
+    mask: Option<u64>,
+}
+
+impl Quiet {
+    /// Blocks what can be blocked without a change to what faults do.
+    pub fn begin(tid: i32) -> Quiet {
+        const OWN: [i32; 5] = [
+            libc::SIGSEGV,
+            libc::SIGBUS,
+            libc::SIGILL,
+            libc::SIGFPE,
+            libc::SIGTRAP,
+        ];
+        let own = OWN
+            .iter()
+            .fold(0, |set, signal| set | 1_u64 << (signal - 1));
+        let mask = sys::signal_mask(tid).ok();
+        if let Some(mask) = mask {
+            let _ = sys::set_signal_mask(tid, !own | mask & own);
+        }
+        Quiet { mask }
+    }
+
+    /// Gives the thread its mask again.
+    pub fn end(self, tid: i32) {
+        if let Some(mask) = self.mask {
+            let _ = sys::set_signal_mask(tid, mask);
+        }
+    }
+}
+
 impl Target {
     /// Takes a thread that is about to get a signal out of its slot, so that handlers, `longjmp`
     /// and unwinding see the program's addresses. An instruction that has not run yet is done
@@ -211,6 +244,8 @@ impl Target {
     /// Steps over the instruction in the slot, then has the signal delivered behind it.
     fn finish_instruction(&mut self, stopped: Stopped, info: &libc::siginfo_t) -> Option<Stopped> {
         let tid = stopped.tid();
+        // Signals of which many wait would change their order if one was taken and sent again.
+        let quiet = Quiet::begin(tid);
         let mut stop = stopped.step().ok()?;
         let mut to_stand = false;
         let (stopped, other) = loop {
@@ -235,6 +270,7 @@ impl Target {
                 }
             };
         };
+        quiet.end(tid);
         if to_stand {
             let _ = sys::interrupt(tid);
         }
