@@ -112,6 +112,25 @@ fn a_vforked_child_that_is_kept_stops_by_itself() {
     });
 }
 
+/// Which number the thread has afterwards is not the same in each of gdb's own runs: nothing to compare.
+#[test]
+fn a_thread_that_is_not_the_first_one_executes_a_program() {
+    test(|| {
+        let mut command = Tracer::Trapline.command()?;
+        command.args(["--batch", "-ex", "break *site", "-ex", "run"]);
+        for _ in 0..3 {
+            command.args(["-ex", "continue"]);
+        }
+        command.arg("--args").arg(testapp("couple")?).arg("thread");
+        let (_, said) = App::spawn(command).finish();
+        let count = |what: &str| said.matches(what).count();
+        assert_eq!(count("Breakpoint 1, 0x"), 3, "{said}");
+        assert_eq!(count("is executing new program: "), 1, "{said}");
+        assert_eq!(count("exited with code 03]"), 1, "{said}");
+        Ok(())
+    });
+}
+
 /// A process with children that go on until they are told to end.
 struct Tree {
     app: App,

@@ -6,8 +6,9 @@ use super::interpreter::{Call, Interpreter};
 use super::table::split;
 use crate::error::{Error, fail};
 use crate::lang;
-use crate::session::breakpoint::{Choice, Disposition, Origin, choices, numbers};
+use crate::session::breakpoint::{Disposition, Origin};
 use crate::session::images::Unresolved;
+use crate::session::numbers::{Choice, choices, numbers};
 
 impl Interpreter {
     /// The value of a convenience variable in a list of numbers; 0 if it has none, which is said.

@@ -6,7 +6,8 @@ use super::interpreter::{Call, Interpreter};
 use super::table::split;
 use crate::error::{Error, fail};
 use crate::lang::script::Node;
-use crate::session::breakpoint::{Disposition, Event, Origin, Probe, lines};
+use crate::session::breakpoint::{Disposition, Event, Origin, Probe};
+use crate::session::table::lines;
 
 /// `save breakpoints FILE`
 pub fn save(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {

@@ -13,7 +13,7 @@ use super::top::{self, TOP};
 use crate::error::{Error, fail};
 use crate::lang::arguments::Arguments;
 use crate::lang::script::{Line, Node, Resolver};
-use crate::session::breakpoint::lines;
+use crate::session::table::lines;
 
 /// A command that a user defined.
 #[derive(Debug, Clone)]

@@ -1,6 +1,5 @@
-//! What the user asked for, and the table that `info breakpoints` prints.
+//! What the user asked for.
 
-use std::fmt::Write as _;
 use std::sync::Arc;
 
 use super::catching::Catch;
@@ -137,7 +136,7 @@ pub struct Probe {
 
 impl Probe {
     /// The condition came with the location, which is not found yet: both are shown as typed.
-    fn shows_condition_as_typed(&self) -> bool {
+    pub(super) fn shows_condition_as_typed(&self) -> bool {
         let typed = self.origin == Origin::Break && self.typed != self.spec;
         !self.resolved && self.locations.is_empty() && typed
     }
@@ -295,343 +294,15 @@ impl Probes {
             "Note: {noun} {list} also set at pc {address:#x}.\n"
         ))
     }
-
-    /// What `info breakpoints` prints; `chosen` empty means all, `typed` is how they were chosen.
-    /// `running`: there is a process, where what is watched has its place.
-    pub fn table(&self, chosen: &[u32], typed: &str, running: bool) -> String {
-        let found = self.rows(chosen, running, |_| true);
-        found.unwrap_or_else(|| match chosen {
-            [] => "No breakpoints or watchpoints.\n".into(),
-            _ => format!("No breakpoint or watchpoint matching '{typed}'.\n"),
-        })
-    }
-
-    /// The same of `info watchpoints`.
-    pub fn watch_table(&self, chosen: &[u32], typed: &str, running: bool) -> String {
-        let watch = |probe: &Probe| matches!(probe.event, Some(Event::Watch(_)));
-        let found = self.rows(chosen, running, watch);
-        found.unwrap_or_else(|| match chosen {
-            [] => "No watchpoints.\n".into(),
-            _ => format!("No watchpoint matching '{typed}'.\n"),
-        })
-    }
-
-    fn rows(
-        &self,
-        chosen: &[u32],
-        running: bool,
-        which: impl Fn(&Probe) -> bool,
-    ) -> Option<String> {
-        let shown: Vec<&Probe> = self
-            .iter()
-            .filter(|p| chosen.is_empty() || chosen.contains(&p.number))
-            .filter(|p| which(p))
-            .collect();
-        if shown.is_empty() {
-            return None;
-        }
-        // Without any address the column is narrow.
-        let never = |probe: &&Probe| match &probe.event {
-            Some(Event::Watch(_)) => !running,
-            Some(Event::Catch(_)) => true,
-            None => probe.locations.is_empty() && !probe.resolved,
-        };
-        let width = match shown.iter().all(never) {
-            true => 10,
-            false => 18,
-        };
-        let kinds = shown.iter().map(|probe| kind(probe).len());
-        let kind = kinds.max().unwrap_or(0).max(14);
-        let mut out = format!(
-            "Num     {:<kind$} Disp Enb {:<width$} What\n",
-            "Type", "Address"
-        );
-        for probe in shown {
-            rows(probe, (kind, width), &mut out);
-        }
-        Some(out)
-    }
-}
-
-/// The type of a breakpoint at a function that is not chosen yet.
-const CHOOSER: &str = "STT_GNU_IFUNC resolver";
-
-fn kind(probe: &Probe) -> &'static str {
-    match (probe.origin, &probe.event) {
-        _ if probe.chooser.is_some() => CHOOSER,
-        (_, Some(Event::Watch(watched))) => watched.kind(),
-        (_, Some(Event::Catch(_))) => "catchpoint",
-        (Origin::Break | Origin::Event, _) => "breakpoint",
-        (Origin::Trace, _) => "trace",
-        (Origin::Dprintf, _) => "dprintf",
-    }
-}
-
-/// The rows of a probe; `widths` are those of the type and of the address.
-fn rows(probe: &Probe, widths: (usize, usize), out: &mut String) {
-    let (type_width, width) = widths;
-    let locations = match &probe.chooser {
-        Some(chooser) => std::slice::from_ref(chooser),
-        None => probe.locations.as_slice(),
-    };
-    let kind = kind(probe);
-    let disposition = match probe.disposition {
-        Disposition::Keep => "keep",
-        Disposition::Delete => "del",
-        Disposition::Disable => "dis",
-    };
-    let only_off = matches!(locations, [only] if !only.enabled);
-    let enabled = if probe.enabled && !only_off { 'y' } else { 'n' };
-    let _ = write!(
-        out,
-        "{:<7} {kind:<type_width$} {disposition:<4} {enabled}   ",
-        probe.number
-    );
-    match locations {
-        [] if probe.event.is_some() => {
-            let what = match &probe.event {
-                Some(Event::Catch(catch)) => catch.row(),
-                _ => probe.spec.clone(),
-            };
-            let _ = writeln!(out, "{:<width$} {what}", "");
-        }
-        [] => {
-            let what = if probe.resolved {
-                &probe.spec
-            } else {
-                &probe.typed
-            };
-            let _ = writeln!(out, "{:<width$} {what}", "<PENDING>");
-        }
-        [only] => place(only, out),
-        _ => {
-            let _ = writeln!(out, "{:<width$} ", "<MULTIPLE>");
-        }
-    }
-    if let Some(condition) = &probe.condition
-        && !probe.shows_condition_as_typed()
-    {
-        let _ = writeln!(out, "\tstop only if {condition}");
-    }
-    if let Some(rate) = probe.sample {
-        let _ = writeln!(out, "\tsample {rate} of the hits");
-    }
-    if probe.hits > 0 {
-        let s = if probe.hits == 1 { "" } else { "s" };
-        let noun = match probe.event {
-            Some(Event::Catch(_)) => "catchpoint",
-            _ => "breakpoint",
-        };
-        let _ = writeln!(out, "\t{noun} already hit {} time{s}", probe.hits);
-    }
-    if probe.ignore > 0 {
-        let _ = writeln!(out, "\tignore next {} hits", probe.ignore);
-    }
-    // gdb counts the last one with the disposition alone.
-    if probe.left > 1 {
-        let _ = writeln!(out, "\tdisable after next {} hits", probe.left);
-    }
-    // What a dprintf prints stands behind its location until that is found.
-    let pending = !probe.resolved && probe.locations.is_empty();
-    if let Some(body) = &probe.body
-        && !(pending && probe.origin == Origin::Dprintf)
-    {
-        lines(body, 8, out);
-    }
-    if locations.len() > 1 {
-        for (index, location) in locations.iter().enumerate() {
-            let number = format!("{}.{}", probe.number, index + 1);
-            let enabled = match (location.enabled, probe.enabled) {
-                (false, _) => "n ",
-                (true, true) => "y ",
-                (true, false) => "y-",
-            };
-            let _ = write!(out, "{number:<7} {:<type_width$} {:<4} {enabled}  ", "", "");
-            place(location, out);
-        }
-    }
-    for remark in super::returns::remarks(&probe.locations) {
-        let _ = writeln!(out, "\t{remark}");
-    }
-}
-
-fn place(location: &Location, out: &mut String) {
-    let _ = write!(out, "{:#018x} ", location.address);
-    if let Some(symbol) = &location.symbol {
-        let _ = write!(out, "<{symbol}>");
-    }
-    if let Some(remark) = location.out.as_ref().and_then(WayOut::remark) {
-        let _ = write!(out, " ({remark})");
-    }
-    out.push('\n');
-}
-
-/// The text of a body, indented as gdb shows it.
-pub fn lines(body: &[Node], indent: usize, out: &mut String) {
-    let line = |text: &str, out: &mut String| {
-        // A backslash at a line's end would join it with the next.
-        let end = if text.ends_with('\\') { " " } else { "" };
-        let _ = writeln!(out, "{:indent$}{text}{end}", "");
-    };
-    let joined = |word: &str, rest: &str| {
-        if rest.is_empty() {
-            word.to_string()
-        } else {
-            format!("{word} {rest}")
-        }
-    };
-    for node in body {
-        match node {
-            Node::Simple(simple) | Node::LoopBreak(simple) | Node::LoopContinue(simple) => {
-                line(&simple.text, out);
-            }
-            Node::If {
-                condition,
-                then,
-                otherwise,
-            } => {
-                line(&format!("if {}", condition.text), out);
-                lines(then, indent + 2, out);
-                if !otherwise.is_empty() {
-                    line("else", out);
-                    lines(otherwise, indent + 2, out);
-                }
-                line("end", out);
-            }
-            Node::While { condition, body } => {
-                line(&format!("while {}", condition.text), out);
-                lines(body, indent + 2, out);
-                line("end", out);
-            }
-            Node::Commands { arguments, body } => {
-                line(&joined("commands", &arguments.text), out);
-                lines(body, indent + 2, out);
-                line("end", out);
-            }
-            Node::Define { name, body } => {
-                line(&joined("define", &name.text), out);
-                lines(body, indent + 2, out);
-                line("end", out);
-            }
-            Node::Document { name, .. } => line(&joined("document", &name.text), out),
-            Node::Foreign { line: foreign } => line(&foreign.text, out),
-        }
-    }
-}
-
-/// What a word like `3`, `3-5` or `2.1` names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Choice {
-    /// A whole probe.
-    Probe(u32),
-    /// One of its locations, from 1.
-    Location(u32, u32),
-}
-
-/// Reads one word of a list as `enable` and `disable` do; `variable` gives the value of a
-/// convenience variable, 0 if it has none.
-pub fn choices(word: &str, variable: &mut dyn FnMut(&str) -> u64) -> Result<Vec<Choice>, Error> {
-    if let Some((first, locations)) = word.split_once('.') {
-        let Some(probe) = plain(first, variable) else {
-            fail!("Bad breakpoint number '{word}'");
-        };
-        return locations_of(probe, locations, variable);
-    }
-    if word.starts_with('-') {
-        fail!("Negative breakpoint number '{word}'");
-    }
-    let Some((first, last)) = word.split_once('-') else {
-        return match plain(word, variable) {
-            Some(number) => Ok(vec![Choice::Probe(number)]),
-            None => fail!("Bad breakpoint number '{word}'"),
-        };
-    };
-    if last.is_empty() {
-        fail!("Bad breakpoint number at or near: '{word}'");
-    }
-    let Some(from) = plain(first, variable) else {
-        fail!("Bad breakpoint number '{first}'");
-    };
-    let Some(to) = plain(last, variable) else {
-        fail!("Bad breakpoint number '{last}'");
-    };
-    if to < from {
-        fail!("Inverted breakpoint range at '{word}'");
-    }
-    Ok(range(from, to).map(Choice::Probe).collect())
-}
-
-fn locations_of(
-    probe: u32,
-    text: &str,
-    variable: &mut dyn FnMut(&str) -> u64,
-) -> Result<Vec<Choice>, Error> {
-    let mut one = |text: &str| match plain(text, variable) {
-        Some(number) => Ok(number),
-        None => fail!("Bad breakpoint location number '{text}'"),
-    };
-    let Some((first, last)) = text.split_once('-') else {
-        return Ok(vec![Choice::Location(probe, one(text)?)]);
-    };
-    if last.is_empty() {
-        fail!("Bad breakpoint location number at or near: '{text}'");
-    }
-    let (from, to) = (one(first)?, one(last)?);
-    if to < from {
-        fail!("Inverted breakpoint location range at '{text}'");
-    }
-    let list = range(from, to).map(|location| Choice::Location(probe, location));
-    Ok(list.collect())
-}
-
-/// A range names at most what can exist.
-fn range(from: u32, to: u32) -> std::ops::RangeInclusive<u32> {
-    from..=to.min(from.saturating_add(crate::record::shared::PROBES as u32))
-}
-
-/// A number that is not 0.
-fn plain(word: &str, variable: &mut dyn FnMut(&str) -> u64) -> Option<u32> {
-    let number = match word.strip_prefix('$') {
-        Some(name) => u32::try_from(variable(name)).ok()?,
-        None => word.parse().ok()?,
-    };
-    (number > 0).then_some(number)
-}
-
-/// The numbers of a list as `delete` and most others read it: up to the first word that cannot be
-/// one. `None` stands for a word that is none.
-pub fn numbers(
-    text: &str,
-    variable: &mut dyn FnMut(&str) -> u64,
-) -> Result<Vec<Option<u32>>, Error> {
-    let mut list = Vec::new();
-    for word in text.split_ascii_whitespace() {
-        match word.bytes().next() {
-            Some(b'-') => fail!("negative value"),
-            Some(b'$' | b'0'..=b'9') => {}
-            _ => break,
-        }
-        match word.split_once('-') {
-            None => list.push(plain(word, variable)),
-            Some((first, last)) => {
-                let to = plain(last, variable).unwrap_or(0);
-                match plain(first, variable) {
-                    None => list.push(None),
-                    Some(from) if to < from => fail!("inverted range"),
-                    Some(from) => list.extend(range(from, to).map(Some)),
-                }
-            }
-        }
-    }
-    Ok(list)
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::lang::script::{FullNames, Position, read};
 
-    fn probe(number: u32, place: u16, at: &[(u64, &str)]) -> Probe {
+    /// A breakpoint at `f`.
+    pub fn probe(number: u32, place: u16, at: &[(u64, &str)]) -> Probe {
         Probe {
             number,
             place,
@@ -664,56 +335,13 @@ mod tests {
         }
     }
 
-    fn body(text: &str) -> Arc<[Node]> {
+    /// A body as it was typed.
+    pub fn body(text: &str) -> Arc<[Node]> {
         let first = Position {
             file: "t".into(),
             line: 1,
         };
         read(first, text, &FullNames).unwrap().into()
-    }
-
-    #[test]
-    fn the_table_is_gdbs() {
-        let mut probes = Probes::default();
-        probes
-            .add(|n, p| probe(n, p, &[(0x1198, "main+4")]))
-            .unwrap();
-        probes
-            .add(|n, p| Probe {
-                disposition: Disposition::Delete,
-                enabled: false,
-                hits: 2,
-                ignore: 1,
-                ..probe(n, p, &[(0x1139, "n::ov(int)"), (0x113d, "n::ov(char*)")])
-            })
-            .unwrap();
-        probes.add(|n, p| probe(n, p, &[])).unwrap();
-        let first = probes.get_mut(1).unwrap();
-        first.condition = Some("1==1".into());
-        first.body = Some(body("if $rdi\nx/i $pc\nelse\nwhile 1\np 1\nend\nend"));
-        let expected = "\
-Num     Type           Disp Enb Address            What
-1       breakpoint     keep y   0x0000000000001198 <main+4>
-\tstop only if 1==1
-        if $rdi
-          x/i $pc
-        else
-          while 1
-            p 1
-          end
-        end
-2       breakpoint     del  n   <MULTIPLE>         
-\tbreakpoint already hit 2 times
-\tignore next 1 hits
-2.1                         y-  0x0000000000001139 <n::ov(int)>
-2.2                         y-  0x000000000000113d <n::ov(char*)>
-3       breakpoint     keep y   <PENDING>          f
-";
-        assert_eq!(probes.table(&[], "", false), expected);
-        assert_eq!(
-            probes.table(&[99], "99", false),
-            "No breakpoint or watchpoint matching '99'.\n"
-        );
     }
 
     #[test]
@@ -783,40 +411,5 @@ Num     Type           Disp Enb Address            What
         assert_eq!(probes.get(1).unwrap().mention(), "Breakpoint 1 at 0x10");
         let two = probe(4, 3, &[(0x10, "f"), (0x20, "f")]);
         assert_eq!(two.mention(), "Breakpoint 4 at 0x10 (2 locations)");
-    }
-
-    #[test]
-    fn words_that_enable_and_disable_take() {
-        let list = |text| choices(text, &mut |_| 0).map_err(|e| e.message);
-        use Choice::{Location, Probe};
-        assert_eq!(list("3-4"), Ok(vec![Probe(3), Probe(4)]));
-        assert_eq!(list("2.1"), Ok(vec![Location(2, 1)]));
-        assert_eq!(list("2.1-2"), Ok(vec![Location(2, 1), Location(2, 2)]));
-        for (text, message) in [
-            ("x", "Bad breakpoint number 'x'"),
-            ("0", "Bad breakpoint number '0'"),
-            ("$x", "Bad breakpoint number '$x'"),
-            ("-1", "Negative breakpoint number '-1'"),
-            ("2-1", "Inverted breakpoint range at '2-1'"),
-            ("1-", "Bad breakpoint number at or near: '1-'"),
-            ("1.x", "Bad breakpoint location number 'x'"),
-            ("1.3-2", "Inverted breakpoint location range at '3-2'"),
-        ] {
-            assert_eq!(list(text), Err(message.into()), "{text}");
-        }
-        assert!(list("1-4294967295").unwrap().len() < 10_000);
-    }
-
-    #[test]
-    fn lists_that_delete_takes() {
-        let list = |text| numbers(text, &mut |_| 7).map_err(|e| e.message);
-        assert_eq!(
-            list("1 3-4 $x"),
-            Ok(vec![Some(1), Some(3), Some(4), Some(7)])
-        );
-        assert_eq!(list("1 x 2"), Ok(vec![Some(1)]));
-        assert_eq!(list("0 1x"), Ok(vec![None, None]));
-        assert_eq!(list("-1"), Err("negative value".into()));
-        assert_eq!(list("2-x"), Err("inverted range".into()));
     }
 }

@@ -46,7 +46,7 @@ impl Session {
     }
 
     /// Tells the keeper what becomes of children now.
-    pub(super) fn sync_children(&mut self) -> Result<(), Error> {
+    pub fn sync_children(&mut self) -> Result<(), Error> {
         let children = self.children();
         for index in 0..self.targets.len() {
             let target = &mut self.targets[index];

@@ -4,16 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use super::breakpoint::{Disposition, Origin, Probe};
+use super::announce::missed;
 use super::sites::{INTERNAL, is_gone};
-use super::threads::Thread;
-use super::view::Names;
-use super::{Announced, Session, engine_error, process, signals};
-use crate::arch::Registers;
+use super::{Session, engine_error, process};
 use crate::engine::client::Happening;
 use crate::engine::protocol::{Event, Failure, Reason, TargetId, Tid};
 use crate::error::Error;
-use crate::lang;
 use crate::lang::script::Node;
 
 /// A thread that stands and waits for an answer.
@@ -77,17 +73,6 @@ const LOOK: Duration = Duration::from_millis(50);
 
 /// How long the target's own SIGINT may take to arrive behind a Ctrl-C at the same terminal.
 const GRACE: Duration = Duration::from_millis(200);
-
-/// What a front that was held up was not told of.
-fn missed(threads: u64, children: u64) -> String {
-    let threads = (threads > 0).then(|| format!("{threads} threads that began and ended"));
-    let children = (children > 0).then(|| format!("{children} children that were let go"));
-    let what: Vec<String> = threads.into_iter().chain(children).collect();
-    format!(
-        "warning: trapline was held up for long: of {} meanwhile only the hits are known.",
-        what.join(" and ")
-    )
-}
 
 impl Session {
     /// Lets everything go on that stands. Stops that were not presented yet come first.
@@ -481,120 +466,6 @@ impl Session {
         }))
     }
 
-    /// Whether a hit of these probes needs nobody: all their bodies let the program go on.
-    pub(super) fn all_continue(&self, hit: &[u32]) -> bool {
-        let continues = |number: &u32| {
-            let probe = self.probes.get(*number);
-            probe.is_some_and(|probe| super::plan::continues(probe, &*self.names))
-        };
-        self.show.never_stops() || hit.iter().all(continues)
-    }
-
-    /// Whether one of these probes' bodies wants nothing to be said of the hit.
-    pub(super) fn any_silent(&self, hit: &[u32]) -> bool {
-        let silent = |number: &u32| self.probes.get(*number).is_some_and(super::plan::is_silent);
-        hit.iter().any(silent)
-    }
-
-    pub(super) fn is_break(&self, number: u32) -> bool {
-        self.probes
-            .get(number)
-            .is_some_and(|p| p.origin == Origin::Break)
-    }
-
-    /// The stopping probes whose condition holds on that thread.
-    fn hit_probes(&mut self, index: usize, stop: &Stop) -> Vec<u32> {
-        let Reason::Probe { site, probe: first } = stop.reason else {
-            return Vec::new();
-        };
-        let target = &self.targets[index];
-        let pc = target.threads.get(stop.tid).and_then(Thread::pc);
-        let Some(site) = target.site(site, pc) else {
-            return Vec::new();
-        };
-        let mut candidates: Vec<(u32, bool, bool)> = Vec::new();
-        // The front's own probe comes before all others.
-        let mut seen = first == INTERNAL;
-        for (number, plan) in &site.probes {
-            let Some(probe) = self.probes.get(*number).filter(|p| p.enabled) else {
-                continue;
-            };
-            seen |= probe.place == first;
-            if seen && plan.stops() {
-                // The keeper decided about the first; of the others it tells nothing.
-                let first = probe.place == first;
-                candidates.push((*number, first, plan.condition_compiled));
-            }
-        }
-        candidates
-            .into_iter()
-            .filter(|(number, first, compiled)| {
-                let decided = *first && *compiled;
-                let holds = decided || self.condition_holds(*number, stop.tid, *compiled);
-                // What the keeper could not decide it has not sampled either.
-                holds && (*compiled || self.is_sampled(*number))
-            })
-            .map(|(number, ..)| number)
-            .collect()
-    }
-
-    /// Whether a hit is one of those that are looked at.
-    fn is_sampled(&self, number: u32) -> bool {
-        let probe = self.probes.get(number);
-        match (probe.and_then(|p| Some((p.place, p.sample?))), &self.keeper) {
-            (Some((place, rate)), Some(keeper)) => {
-                keeper.counters().probe(place).sample(rate.of, rate.all)
-            }
-            _ => true,
-        }
-    }
-
-    /// A body that the front ran ended in an error: counted with the probe where the thread is.
-    pub fn count_fault(&mut self) {
-        if let (Some(number), Some(keeper)) = (self.stopped_at(), &self.keeper)
-            && let Some(probe) = self.probes.get(number)
-        {
-            keeper
-                .counters()
-                .probe(probe.place)
-                .faults
-                .fetch_add(1, Ordering::Relaxed);
-        }
-    }
-
-    /// Evaluates a condition on a stopped thread; one that fails counts as true, as in gdb.
-    /// `counted`: the keeper looked at it too, counted the hit and told of a failure.
-    fn condition_holds(&mut self, number: u32, tid: Tid, counted: bool) -> bool {
-        let place = self.place_where(tid, number);
-        let own = self.probes.get(number).and_then(|p| p.condition.as_deref());
-        let Some(condition) = place.condition(own) else {
-            return true;
-        };
-        let holds = self.naming(place, |session| {
-            session.with_view_of(Some(tid), |view, _| {
-                let expr = lang::parse(&condition, view)?;
-                lang::evaluate(&expr, view)?.is_true(view)
-            })
-        });
-        if let (false, Ok(false), Some(keeper), Some(probe)) =
-            (counted, &holds, &self.keeper, self.probes.get(number))
-        {
-            // The keeper counted a pass whose condition it could not look at.
-            keeper
-                .counters()
-                .probe(probe.place)
-                .hits
-                .fetch_sub(1, Ordering::Relaxed);
-        }
-        holds.unwrap_or_else(|error| {
-            if !counted {
-                let text = format!("Error in testing breakpoint condition:\n{error}");
-                self.output.complain(&text);
-            }
-            true
-        })
-    }
-
     /// Every thread of a target stands from here on.
     pub fn stand(&mut self, index: usize) -> Result<(), Error> {
         self.running = false;
@@ -666,108 +537,6 @@ impl Session {
         Ok(Wake::Stopped(Vec::new()))
     }
 
-    /// Prints `[New Thread …]` for those that were not told of yet.
-    pub fn announce_threads(&mut self, index: usize) {
-        let new: Vec<Tid> = self.targets[index]
-            .threads
-            .iter()
-            .filter(|t| !t.announced)
-            .map(|t| t.tid)
-            .collect();
-        for tid in new {
-            self.registers(tid);
-            if let Some(thread) = self.targets[index].threads.get_mut(tid) {
-                thread.announced = true;
-                let text = format!("[New {}]\n", thread.title());
-                self.tell(&text);
-            }
-        }
-    }
-
-    /// `[Switching to Thread …]`, the blank line and `Breakpoint 1, 0x… in f ()`, as far as a
-    /// silent body wants them.
-    fn banner(&mut self, index: usize, tid: Tid, first: u32, hit: &[u32]) {
-        self.switching(index, tid);
-        let silent = self.any_silent(hit);
-        let mut text = String::new();
-        if !silent
-            && let Some(registers) = self.registers(tid)
-            && let Some(probe) = self.probes.get(first)
-        {
-            text = self.hit_text(index, tid, probe, &registers);
-        }
-        let shown = !silent;
-        self.announced = Some(Announced { text, shown });
-    }
-
-    /// `\nThread 2 "t" hit Breakpoint 1, 0x… in f ()\n`
-    pub(super) fn hit_text(
-        &self,
-        index: usize,
-        tid: Tid,
-        probe: &Probe,
-        registers: &Registers,
-    ) -> String {
-        let pc = registers.pc();
-        let places = &probe.locations;
-        let at = places.iter().position(|l| l.address == pc);
-        let which = self.place_number(index, places.len(), at);
-        format!(
-            "\n{}{} {}{which}, {}\n",
-            self.hit_prefix(index, tid),
-            probe.noun(),
-            probe.number,
-            self.frame(index, registers)
-        )
-    }
-
-    /// Prints `[Switching to Thread …]` if another thread was shown last.
-    pub(super) fn switching(&mut self, index: usize, tid: Tid) {
-        let target = &mut self.targets[index];
-        if target.previous != tid {
-            target.previous = tid;
-            if let Some(thread) = target.threads.get(tid) {
-                let text = format!("[Switching to {}]\n", thread.title());
-                self.tell(&text);
-            }
-        }
-    }
-
-    /// The signal is told before the thread that it came to is switched to, as in gdb.
-    fn present_signal(&mut self, index: usize, tid: Tid, number: i32) {
-        self.announce_threads(index);
-        self.targets[index].selected = tid;
-        let Some(registers) = self.registers(tid) else {
-            return;
-        };
-        self.tell(&self.signal_text(index, tid, number));
-        self.switching(index, tid);
-        let text = format!("{}\n", self.frame(index, &registers));
-        self.announced = Some(Announced { text, shown: true });
-    }
-
-    /// `\nThread 2 "t" received signal SIGUSR1, User defined signal 1.\n`
-    fn signal_text(&self, index: usize, tid: Tid, number: i32) -> String {
-        let who = self.thread_told(index, tid);
-        let who = who.unwrap_or_else(|| "Program".into());
-        let what = signals::describe(number);
-        format!("\n{who} received signal {what}.\n")
-    }
-
-    /// `0x… in f () from LIB`, what gdb shows for a frame without debug info.
-    pub fn frame(&self, index: usize, registers: &Registers) -> String {
-        let pc = registers.pc();
-        let images = &self.targets[index].images;
-        let name = images
-            .symbol_at(pc)
-            .map_or_else(|| "??".into(), |(name, _)| name);
-        let from = images
-            .library_at(pc)
-            .map(|library| format!(" from {library}"))
-            .unwrap_or_default();
-        format!("{pc:#018x} in {name} (){from}")
-    }
-
     /// A target executes a program that cannot be traced.
     fn lost(&mut self, index: usize, why: Failure) {
         let target = self.take_target(index);
@@ -791,67 +560,5 @@ impl Session {
         }
         self.forget_addresses(&target);
         self.tell_end(target.inferior, target.pid, code, signal);
-    }
-
-    /// gdb's words for the end of a process.
-    pub(super) fn tell_end(
-        &mut self,
-        inferior: u32,
-        pid: i32,
-        code: Option<i32>,
-        signal: Option<i32>,
-    ) {
-        match (code, signal) {
-            (_, Some(number)) => {
-                self.tell(&format!(
-                    "\nProgram terminated with signal {}.\nThe program no longer exists.\n",
-                    signals::describe(number)
-                ));
-            }
-            (Some(0), _) | (None, None) => self.tell(&format!(
-                "[Inferior {inferior} (process {pid}) exited normally]\n"
-            )),
-            (Some(code), _) => self.tell(&format!(
-                "[Inferior {inferior} (process {pid}) exited with code 0{code:o}]\n"
-            )),
-        }
-        let exit = lang::Value::from_u64(lang::Type::int(), code.unwrap_or(0) as u64);
-        if code.is_some() {
-            let counters = self.keeper.as_ref().map(|k| k.counters());
-            self.variables.set("_exitcode", exit, counters);
-        }
-    }
-
-    /// Text about the targets: part of the output at the prompt, beside it where records own it.
-    pub fn tell(&mut self, text: &str) {
-        if self.show.never_stops() {
-            self.output.complain(text.trim_matches('\n'));
-        } else {
-            self.output.print(text);
-        }
-    }
-
-    /// The bodies to run for a stop; temporary probes end here.
-    pub(super) fn take_bodies(&mut self, hit: &[u32]) -> Vec<Arc<[Node]>> {
-        let mut bodies = Vec::new();
-        for number in hit {
-            let Some(probe) = self.probes.get_mut(*number) else {
-                continue;
-            };
-            bodies.extend(probe.body.clone());
-            match probe.disposition {
-                Disposition::Delete => {
-                    self.delete(*number);
-                }
-                Disposition::Disable if probe.left > 1 => probe.left -= 1,
-                Disposition::Disable => {
-                    probe.enabled = false;
-                    probe.left = 0;
-                    self.stale = true;
-                }
-                Disposition::Keep => {}
-            }
-        }
-        bodies
     }
 }

@@ -5,10 +5,12 @@
 //! ([`breakpoint`]); where it is ([`sites`]) and what each *site* runs is made from it before a target
 //! goes on ([`arming`]).
 
+mod announce;
 pub(crate) mod arming;
 pub(crate) mod breakpoint;
 pub(crate) mod catching;
 pub(crate) mod children;
+mod decide;
 pub(crate) mod event_stops;
 pub(crate) mod events;
 mod foreign;
@@ -18,6 +20,7 @@ pub(crate) mod libraries;
 pub(crate) mod lifecycle;
 pub(crate) mod messages;
 pub(crate) mod named;
+pub(crate) mod numbers;
 pub(crate) mod output;
 pub(crate) mod plan;
 pub(crate) mod process;
@@ -27,6 +30,7 @@ pub(crate) mod search;
 pub(crate) mod settings;
 pub(crate) mod signals;
 pub(crate) mod sites;
+pub(crate) mod table;
 pub(crate) mod threads;
 pub(crate) mod variables;
 pub(crate) mod view;

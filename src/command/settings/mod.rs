@@ -540,7 +540,8 @@ pub fn set(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
                 settings.insert("target-charset", value.clone());
             }
             settings.insert(known.name, value);
-            Ok(())
+            // A program that runs already makes processes at any moment.
+            i.session.sync_children()
         }
         Some((Setting::Prefix(prefix), _)) => {
             let begins = format!("{prefix} ");

@@ -16,8 +16,11 @@ pub struct Unborn {
     /// It blocks SIGTRAP, as that one does.
     blocked: TrapBlocked,
     birth: Birth,
-    /// The thread that made it waits, to stop with it.
+    /// The thread that made a process waits until that was met: what the front is told of the child
+    /// comes before what its parent does next.
     pub waits: Option<Stopped>,
+    /// That thread stops then, for the front.
+    stops: bool,
 }
 
 impl Unborn {
@@ -28,6 +31,7 @@ impl Unborn {
             blocked: None,
             birth,
             waits: None,
+            stops: false,
         }
     }
 }
@@ -69,9 +73,10 @@ impl Target {
         } else if sys::exists(child) {
             let mut unborn = Unborn {
                 blocked,
+                stops,
                 ..Unborn::of(parent, birth)
             };
-            if stops {
+            if birth != Birth::Clone {
                 unborn.waits = Some(stopped);
                 self.births.insert(child, unborn);
                 return;
@@ -101,14 +106,18 @@ impl Target {
         } else {
             self.release_child(stopped, &unborn);
         }
-        self.stop_for(tid, unborn);
+        self.was_met(tid, unborn);
     }
 
-    /// The thread stops now that has made this process, if it is to.
-    pub(super) fn stop_for(&mut self, child: i32, unborn: Unborn) {
-        if let Some(waits) = unborn.waits {
-            let birth = unborn.birth;
-            self.tell_stopped(waits, 0, None, Reason::Forked { child, birth });
+    /// The thread that has made this process goes on, or stops now if it is to.
+    pub(super) fn was_met(&mut self, child: i32, unborn: Unborn) {
+        let birth = unborn.birth;
+        match unborn.waits {
+            Some(waits) if unborn.stops => {
+                self.tell_stopped(waits, 0, None, Reason::Forked { child, birth });
+            }
+            Some(waits) => self.go(waits, 0),
+            None => {}
         }
     }
 

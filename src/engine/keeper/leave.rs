@@ -44,10 +44,8 @@ impl Target {
         while let Ok(Some((tid, status))) = stops.next(self) {
             self.settle(tid, Stop::new(tid, status));
         }
-        for (child, unborn) in std::mem::take(&mut self.births) {
-            if let Some(waits) = unborn.waits {
-                self.hold(waits, 0, None, false);
-            }
+        for child in self.births.keys().copied().collect::<Vec<_>>() {
+            self.was_left(child);
             self.settle_birth(child, stops);
         }
         while let Some(child) = stops.child_of(self.pid) {
@@ -120,6 +118,14 @@ impl Target {
         }
     }
 
+    /// The thread that has made a process which needs nothing more is held like the others.
+    fn was_left(&mut self, child: i32) {
+        let unborn = self.births.remove(&child);
+        if let Some(waits) = unborn.and_then(|unborn| unborn.waits) {
+            self.hold(waits, 0, None, false);
+        }
+    }
+
     /// Deals with a stop of a thread that we leave: afterwards it stands where the program was.
     fn settle(&mut self, tid: i32, stop: Stop) {
         if let Stop::Cloned(stopped, birth) = &stop
@@ -132,7 +138,7 @@ impl Target {
         let (stopped, signal) = match stop {
             Stop::Exited(_) | Stop::Killed(_) => {
                 self.threads.remove(&tid);
-                self.births.remove(&tid);
+                self.was_left(tid);
                 return;
             }
             Stop::Signal(stopped, libc::SIGTRAP)
@@ -170,7 +176,7 @@ impl Target {
             true => self.hold(stopped, signal, None, false),
             // A child that was made this moment, maybe with a copy of our int3s.
             false => {
-                self.births.remove(&tid);
+                self.was_left(tid);
                 if process_of(tid) != Some(self.pid)
                     && let Ok(memory) = Memory::open(tid)
                 {

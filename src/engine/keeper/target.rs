@@ -447,7 +447,7 @@ impl Target {
     pub(super) fn gone(&mut self, tid: i32, code: Option<i32>, signal: Option<i32>) {
         let known = self.threads.remove(&tid);
         if let Some(unborn) = self.births.remove(&tid) {
-            self.stop_for(tid, unborn);
+            self.was_met(tid, unborn);
         }
         if self.sharers.remove(&tid).is_some() {
             let (target, child) = (self.id, tid);
