@@ -85,8 +85,9 @@ impl Late {
 /// Runs to the beginning and then to the end of the call.
 fn run_call(mut stopped: Stopped, late: &mut Late) -> (Option<Stopped>, io::Result<u64>) {
     let mut begun = false;
+    let mut passed = 0;
     loop {
-        let stop = match stopped.run_to_syscall() {
+        let stop = match stopped.run_to_syscall(passed) {
             Ok(stop) => stop,
             Err(error) => return (None, Err(error)),
         };
@@ -103,7 +104,10 @@ fn run_call(mut stopped: Stopped, late: &mut Late) -> (Option<Stopped>, io::Resu
         begun |= boundary;
         // SIGSYS: a filter forbids the call.
         let refused = signal == libc::SIGSYS;
-        if !refused {
+        // It cannot be blocked, nor sent again: a SIGCONT behind it would come before it.
+        passed = if signal == libc::SIGSTOP { signal } else { 0 };
+        late.stop |= passed != 0;
+        if !refused && passed == 0 {
             late.came(&stopped, signal);
         }
         if refused || late.is_too_much() {

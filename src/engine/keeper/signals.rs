@@ -156,7 +156,13 @@ impl Target {
             .slot
             .as_ref()
             .and_then(|slot| slot.code.position(offset));
-        let steps = !site.displaced.is_syscall() && !site.displaced.moves_flags();
+        // A SIGCONT that comes during the step would be forgotten: the kernel takes it that the stop is
+        // decided upon anew at the step's own trap (JOBCTL_STOP_DEQUEUED).
+        let stops = matches!(
+            info.si_signo,
+            libc::SIGSTOP | libc::SIGTSTP | libc::SIGTTIN | libc::SIGTTOU
+        );
+        let steps = !site.displaced.is_syscall() && !site.displaced.moves_flags() && !stops;
         if position == Some(Position::NotExecuted) && !synchronous(info) && steps {
             return self.finish_instruction(stopped, info);
         }
@@ -257,6 +263,11 @@ impl Target {
                 Stop::Killed(signal) => {
                     self.gone(tid, None, Some(signal));
                     return None;
+                }
+                // It cannot be blocked, nor sent again: a SIGCONT behind it would come before it.
+                Stop::Signal(stopped, libc::SIGSTOP) => {
+                    to_stand = true;
+                    stopped.step_with(libc::SIGSTOP).ok()?
                 }
                 Stop::Signal(stopped, _) => {
                     let own = sys::signal_info(tid).ok();

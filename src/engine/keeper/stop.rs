@@ -62,9 +62,9 @@ impl Stopped {
         self.next()
     }
 
-    /// Lets it run to the beginning or the end of a system call.
-    pub fn run_to_syscall(self) -> io::Result<Stop> {
-        sys::to_syscall(self.tid, 0)?;
+    /// Lets it run to the beginning or the end of a system call, with a signal (0: none).
+    pub fn run_to_syscall(self, signal: i32) -> io::Result<Stop> {
+        sys::to_syscall(self.tid, signal)?;
         self.next()
     }
 
