@@ -60,18 +60,16 @@ impl Target {
         panic!("{runtime:#x} is not in\n{maps}");
     }
 
-    /// A uprobe at the function, of all processes or of this one; `None`, said aloud, where the kernel
-    /// refuses it.
-    fn uprobe(&self, own: bool) -> Result<Option<App>, Missing> {
+    /// A uprobe at the function, of all processes or of this one.
+    fn uprobe(&self, own: bool) -> Result<App, Missing> {
         let mut arguments = vec![self.file.path(), self.place().0.to_string()];
         arguments.extend(own.then(|| self.pid().to_string()));
         let mut app = App::start(&testapp("uprobe")?, &arguments);
         let line = app.line("armed", |_| true);
         if line == "armed" {
-            return Ok(Some(app));
+            return Ok(app);
         }
-        eprintln!("skipped: no uprobes here: {line}");
-        Ok(None)
+        Err(Missing(format!("no uprobes here: {line}")))
     }
 
     fn ends_well(&mut self) {
@@ -97,9 +95,7 @@ fn a_uprobe_that_was_there_first() {
     test(|| {
         for own in [false, true] {
             let mut target = Target::start()?;
-            let Some(mut uprobe) = target.uprobe(own)? else {
-                return Ok(());
-            };
+            let mut uprobe = target.uprobe(own)?;
             let who = match own {
                 false => {
                     "a uprobe of the kernel's is there already (perf, ftrace and bpftrace set such)"
@@ -125,9 +121,7 @@ fn a_uprobe_that_comes_later() {
         let (_, address) = target.place();
         let mut tracer = target.trace();
         tracer.expect("  probe 1: ");
-        let Some(_uprobe) = target.uprobe(false)? else {
-            return Ok(());
-        };
+        let _uprobe = target.uprobe(false)?;
         target.ends_well();
         let (_, text) = tracer.finish();
         let warning = format!(
@@ -145,9 +139,7 @@ fn a_uprobe_that_comes_and_goes() {
         let (_, address) = target.place();
         let mut tracer = target.trace();
         tracer.expect("  probe 1: ");
-        let Some(mut uprobe) = target.uprobe(true)? else {
-            return Ok(());
-        };
+        let mut uprobe = target.uprobe(true)?;
         uprobe.succeed();
         tracer.signal(Signal::SIGINT);
         let (_, text) = tracer.finish();
