@@ -43,16 +43,7 @@ fn hold(session: &App, target: &App) {
 fn a_prompt_that_stands_holds_up_nobody() {
     test(|| {
         let mut target = target()?;
-        let pid = target.pid().to_string();
-        let arguments = [
-            "-p",
-            &pid,
-            "-ex",
-            "break *site",
-            "-ex",
-            "ignore 1 1000000000",
-        ];
-        let mut session = Tracer::Trapline.armed(&arguments, &["-ex", "info breakpoints"])?;
+        let mut session = Tracer::Trapline.counted(target.pid(), "*site")?;
         hold(&session, &target);
         target.ask("go", &format!("passes={PASSES}"));
         session.signal(Signal::SIGCONT);

@@ -5,11 +5,11 @@ mod support;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::process::Command;
 
 use serde_json::Value;
 use support::app::number;
-use support::{App, Missing, Network, json_lines, root, stack, test, testapp, tracer, unique};
+use support::someip::Vsomeip;
+use support::{App, Missing, Network, json_lines, root, stack, test, testapp, tracer};
 
 /// A tracer of some processes that has its probes in place.
 struct Traced {
@@ -72,29 +72,18 @@ const REPLY: [(&str, &str); 4] = [
     ("length", "28"),
 ];
 
-struct Vsomeip {
+struct Pair {
     service: App,
     client: App,
 }
 
-impl Vsomeip {
-    fn start(directory: &str, requests: usize) -> Result<Vsomeip, Missing> {
-        let libraries = stack("VSOMEIP")?.join(directory);
-        let network = unique("trapline");
-        let start = |program: &str, arguments: &[&str]| -> Result<App, Missing> {
-            let mut command = Command::new(testapp(program)?);
-            command
-                .args(["--network", &network])
-                .args(arguments)
-                .env("LD_LIBRARY_PATH", &libraries);
-            let mut app = App::spawn(command);
-            app.expect("ready");
-            Ok(app)
-        };
-        let service = start("vsomeip-service", &[])?;
+impl Pair {
+    fn start(directory: &str, requests: usize) -> Result<Pair, Missing> {
+        let vsomeip = Vsomeip::new(directory)?;
+        let service = vsomeip.start("vsomeip-service", &[])?;
         let requests = requests.to_string();
-        let client = start("vsomeip-client", &["--wait", "--requests", &requests])?;
-        Ok(Vsomeip { service, client })
+        let client = vsomeip.start("vsomeip-client", &["--wait", "--requests", &requests])?;
+        Ok(Pair { service, client })
     }
 
     /// Lets the client do its work; the service ends with it.
@@ -110,7 +99,7 @@ impl Vsomeip {
 #[test]
 fn vsomeip_client() {
     test(|| {
-        let mut pair = Vsomeip::start("lib", 10_000)?;
+        let mut pair = Pair::start("lib", 10_000)?;
         let mut traced = Traced::start(&[pair.client.pid()], &["someip:recv", "someip:send"]);
         pair.run(10_000);
         let hits = traced.hits();
@@ -127,7 +116,7 @@ fn vsomeip_client() {
 #[test]
 fn vsomeip_routing_manager() {
     test(|| {
-        let mut pair = Vsomeip::start("lib", 1_000)?;
+        let mut pair = Pair::start("lib", 1_000)?;
         let mut traced = Traced::start(&[pair.service.pid()], &["someip:recv", "someip:send"]);
         pair.run(1_000);
         let hits = traced.hits();
@@ -140,7 +129,7 @@ fn vsomeip_routing_manager() {
 #[test]
 fn vsomeip_stripped() {
     test(|| {
-        let mut pair = Vsomeip::start("stripped", 10_000)?;
+        let mut pair = Pair::start("stripped", 10_000)?;
         let mut traced = Traced::start(&[pair.client.pid()], &["someip:recv"]);
         pair.run(10_000);
         let hits = traced.hits();

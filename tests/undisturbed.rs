@@ -4,7 +4,7 @@
 mod support;
 
 use nix::sys::signal::Signal;
-use support::app::number;
+use support::blocked::two_rounds_more;
 use support::{App, Missing, Tracer, process, test, testapp};
 
 /// Attaches with one counted breakpoint, lets `meanwhile` act, and leaves on Ctrl-C.
@@ -14,16 +14,7 @@ fn attached(
     meanwhile: impl FnOnce(&mut App),
 ) -> Result<String, Missing> {
     let pid = target.pid();
-    let stop = format!("break {location}");
-    let arguments = [
-        "-p",
-        &pid.to_string(),
-        "-ex",
-        &stop,
-        "-ex",
-        "ignore 1 1000000000",
-    ];
-    let mut session = Tracer::Trapline.armed(&arguments, &["-ex", "info breakpoints"])?;
+    let mut session = Tracer::Trapline.counted(pid, location)?;
     meanwhile(target);
     session.signal(Signal::SIGINT);
     let text = session.finish().1;
@@ -32,27 +23,8 @@ fn attached(
     Ok(text)
 }
 
-/// Asks for the report and checks every call in it; the smallest number of rounds.
-fn untroubled(target: &mut App) -> u64 {
-    target.send("report");
-    let mut rounds = u64::MAX;
-    loop {
-        let line = target.line("a report", |_| true);
-        if line == "end" {
-            return rounds;
-        }
-        let troubles = ["eintr", "early", "late"].map(|key| number(&line, key));
-        assert_eq!(troubles, [0; 3], "{line}");
-        rounds = rounds.min(number(&line, "rounds"));
-    }
-}
-
-fn two_rounds_more(target: &mut App) {
-    let before = untroubled(target);
-    while untroubled(target) < before + 2 {
-        std::thread::yield_now();
-    }
-}
+/// Nobody has ended a call, or made it end early or late.
+const NONE: [&str; 3] = ["eintr", "early", "late"];
 
 #[test]
 fn blocked_calls_go_on() {
@@ -62,9 +34,11 @@ fn blocked_calls_go_on() {
         for _ in 0..10 {
             // Both ways of being there: just passing by, and long enough for every thread to hit.
             attached(&mut target, "*returned", |_| ())?;
-            attached(&mut target, "*returned", two_rounds_more)?;
+            attached(&mut target, "*returned", |target| {
+                two_rounds_more(target, &NONE)
+            })?;
         }
-        two_rounds_more(&mut target);
+        two_rounds_more(&mut target, &NONE);
         Ok(())
     });
 }

@@ -63,18 +63,7 @@ fn trace(arguments: &[&str]) -> App {
 /// Attaches with a counted breakpoint at `site`, lets `meanwhile` act, and leaves on Ctrl-C; how often it
 /// was hit.
 fn attached(target: &mut App, meanwhile: impl FnOnce(&mut App)) -> Result<String, Missing> {
-    let pid = target.pid().to_string();
-    let mut session = Tracer::Trapline.armed(
-        &[
-            "-p",
-            &pid,
-            "-ex",
-            "break *site",
-            "-ex",
-            "ignore 1 1000000000",
-        ],
-        &["-ex", "info breakpoints"],
-    )?;
+    let mut session = Tracer::Trapline.counted(target.pid(), "*site")?;
     meanwhile(target);
     session.signal(Signal::SIGINT);
     let text = session.finish().1;

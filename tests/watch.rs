@@ -4,7 +4,7 @@
 mod support;
 
 use nix::sys::signal::Signal;
-use support::app::number;
+use support::blocked::{rounds, two_rounds_more};
 use support::{App, Missing, TempFile, Tracer, process, test, testapp};
 
 /// Threads that count as fast as they can.
@@ -127,21 +127,8 @@ fn writes_of_many_threads_at_once_end_with_the_last_value() {
     });
 }
 
-/// Asks for the report of calls that block, and gives how many rounds each has done at least.
-fn rounds(target: &mut App) -> u64 {
-    target.send("report");
-    let mut rounds = u64::MAX;
-    loop {
-        let line = target.line("a report", |_| true);
-        if line == "end" {
-            return rounds;
-        }
-        for key in ["eintr", "early"] {
-            assert_eq!(number(&line, key), 0, "{line}");
-        }
-        rounds = rounds.min(number(&line, "rounds"));
-    }
-}
+/// Nobody has ended a call, or made it end early; one that was begun anew may end late.
+const NONE: [&str; 2] = ["eintr", "early"];
 
 fn blocked_calls_survive(script: &str) -> Result<(), Missing> {
     let mut target = App::start(&testapp("blocked")?, &["--ms", "300"]);
@@ -149,15 +136,12 @@ fn blocked_calls_survive(script: &str) -> Result<(), Missing> {
     for _ in 0..4 {
         let (mut session, _script) = session(target.pid(), &format!("{script}\necho armed\\n"))?;
         session.expect("armed");
-        let before = rounds(&mut target);
-        while rounds(&mut target) < before + 2 {
-            std::thread::yield_now();
-        }
+        two_rounds_more(&mut target, &NONE);
         session.signal(Signal::SIGINT);
         session.finish();
         process::wait_untraced(target.pid());
     }
-    rounds(&mut target);
+    rounds(&mut target, &NONE);
     Ok(())
 }
 
@@ -192,7 +176,7 @@ fn signals_are_told_of_while_the_program_runs() {
         session.signal(Signal::SIGINT);
         session.finish();
         process::wait_untraced(target.pid());
-        rounds(&mut target);
+        rounds(&mut target, &NONE);
         Ok(())
     });
 }
@@ -221,10 +205,7 @@ fn what_is_asked_of_a_running_program_interrupts_no_call() {
             line.ends_with("Selected thread is running.")
         });
         session.line("the echo", |line| line.ends_with("typed"));
-        let before = rounds(&mut target);
-        while rounds(&mut target) < before + 2 {
-            std::thread::yield_now();
-        }
+        two_rounds_more(&mut target, &NONE);
         target.signal(Signal::SIGURG);
         session.line("a signal", |line| line.contains("received signal SIGURG"));
         target.signal(Signal::SIGWINCH);
@@ -234,7 +215,7 @@ fn what_is_asked_of_a_running_program_interrupts_no_call() {
         session.send("quit");
         session.finish();
         process::wait_untraced(target.pid());
-        rounds(&mut target);
+        rounds(&mut target, &NONE);
         Ok(())
     });
 }

@@ -81,12 +81,7 @@ pub fn tcatch(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
 }
 
 fn of(i: &mut Interpreter, table: &Table<Action>, call: &Call<'_>) -> Result<(), Error> {
-    if i.session.show.never_stops() {
-        fail!(
-            "{} stops the program, which trapline trace never does.",
-            call.name
-        );
-    }
+    i.may_stop(call)?;
     if call.arguments.is_empty() {
         let text = format!("List of {}subcommands:\n\n{}\n", table.prefix, table.list());
         i.print(&text);

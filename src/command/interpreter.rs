@@ -490,6 +490,17 @@ impl Interpreter {
         }
     }
 
+    /// Refuses a command whose purpose is to stop the program where nothing ever does.
+    pub fn may_stop(&self, call: &Call<'_>) -> Result<(), Error> {
+        if self.session.show.never_stops() {
+            fail!(
+                "{} stops the program, which trapline trace never does.",
+                call.name
+            );
+        }
+        Ok(())
+    }
+
     /// Shows a stop: what hooks it, its text, and what is displayed at each.
     pub fn present(&mut self) {
         let Some(announced) = self.session.announced.take() else {

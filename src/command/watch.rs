@@ -22,12 +22,7 @@ pub fn awatch(i: &mut Interpreter, call: &Call<'_>) -> Result<(), Error> {
 }
 
 fn set(i: &mut Interpreter, call: &Call<'_>, access: Access) -> Result<(), Error> {
-    if i.session.show.never_stops() {
-        fail!(
-            "{} stops the program, which trapline trace never does.",
-            call.name
-        );
-    }
+    i.may_stop(call)?;
     let (text, location) = without_location(call.arguments);
     let (expression, condition) = split_condition(text);
     if expression.is_empty() {

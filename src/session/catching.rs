@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use super::breakpoint::{Disposition, Event, Probe};
 use super::events::{Stop, Wake};
-use super::sites::is_gone;
-use super::{Session, engine_error, signals};
+use super::sites::unless_gone;
+use super::{Session, signals};
 use crate::arch::{LoadBias, syscall_name};
 use crate::engine::protocol::{Birth, Calls, Tid};
 use crate::error::Error;
@@ -218,11 +218,7 @@ impl Session {
                 continue;
             }
             let id = self.targets[index].id;
-            match self.keeper()?.catch_calls(id, calls.clone()) {
-                Err(error) if !is_gone(&error) => return Err(engine_error(&error)),
-                // It has ended meanwhile, which an event tells.
-                Ok(()) | Err(_) => {}
-            }
+            unless_gone(self.keeper()?.catch_calls(id, calls.clone()))?;
             self.targets[index].calls = calls.clone();
         }
         Ok(())

@@ -1,7 +1,7 @@
 //! Processes that a target makes: let go, or followed.
 
 use super::events::Stop;
-use super::sites::{Site, is_gone};
+use super::sites::{Site, unless_gone};
 use super::threads::{Thread, Threads};
 use super::{Session, Target, engine_error};
 use crate::engine::protocol::{Birth, Children, Event, Fate, SiteSpec, TargetId, Tid};
@@ -15,6 +15,14 @@ struct Child {
     fate: Fate,
     /// It has executed a program since: there is nothing of its parent's in it.
     executed: bool,
+}
+
+/// What gdb calls a way of making a process.
+fn word(birth: Birth) -> &'static str {
+    match birth {
+        Birth::Vfork => "vfork",
+        Birth::Fork | Birth::Clone => "fork",
+    }
 }
 
 impl Session {
@@ -55,11 +63,7 @@ impl Session {
             }
             target.children = children;
             let id = target.id;
-            match self.keeper()?.set_children(id, children) {
-                Err(error) if !is_gone(&error) => return Err(engine_error(&error)),
-                // It has ended meanwhile, which an event tells.
-                Ok(()) | Err(_) => {}
-            }
+            unless_gone(self.keeper()?.set_children(id, children))?;
         }
         Ok(())
     }
@@ -106,10 +110,7 @@ impl Session {
             Fate::Shares if child.birth != Birth::Vfork || self.show.never_stops() => Ok(()),
             Fate::Shares if self.children().keep => Ok(()),
             Fate::LetGo | Fate::Shares => {
-                let how = match child.birth {
-                    Birth::Vfork => "vfork",
-                    Birth::Fork | Birth::Clone => "fork",
-                };
+                let how = word(child.birth);
                 let text = format!("[Detaching after {how} from child process {}]\n", child.pid);
                 let parent = self.index_of(child.target);
                 let stops = parent.is_some_and(|index| self.targets[index].children.stop);
@@ -232,10 +233,7 @@ impl Session {
             // Killed before it began, or with its parent's memory: then its parent waits for it.
             return self.pass_by(index, stop.tid, all_stand);
         }
-        let how = match birth {
-            Birth::Vfork => "vfork",
-            Birth::Fork | Birth::Clone => "fork",
-        };
+        let how = word(birth);
         if follows {
             let thread = self.targets[index].threads.get(stop.tid);
             let title = thread.map(Thread::title).unwrap_or_default();
@@ -286,17 +284,9 @@ impl Session {
     /// Another inferior is the one that runs now.
     fn go_on_with(&mut self, number: u32) -> Result<(), Error> {
         self.select_inferior(number);
-        let Some(target) = self.target_mut() else {
-            return Ok(());
-        };
-        target.stopped = false;
-        target.threads.iter_mut().for_each(Thread::goes);
-        let id = target.id;
-        let resumed = self.keeper()?.resume(id, None);
-        match resumed {
-            Err(error) if !is_gone(&error) => Err(engine_error(&error)),
-            // It has ended meanwhile, which an event tells.
-            Ok(()) | Err(_) => Ok(()),
+        match self.target() {
+            Some(_) => self.release(self.current),
+            None => Ok(()),
         }
     }
 
@@ -358,7 +348,7 @@ impl Session {
 
     fn tell_followed(&mut self, index: usize, executed: bool) {
         // Of one that has executed a program, which program that is is told next.
-        if self.show.never_stops() && !executed {
+        if !executed {
             let target = &self.targets[index];
             let text = format!(
                 "trapline: following process {} ({})",

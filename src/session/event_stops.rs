@@ -32,12 +32,7 @@ impl Session {
             self.pass_by(index, tid, all_stand)?;
             return Ok(None);
         };
-        let asks = self.all_continue(hit);
-        if !asks {
-            self.stand(index)?;
-            self.announce_threads(index);
-        }
-        self.targets[index].selected = tid;
+        let asks = self.stands_for(index, tid, hit)?;
         if let Some(thread) = self.targets[index].threads.get_mut(tid) {
             thread.stopped_by = Some(first);
         }
@@ -48,15 +43,7 @@ impl Session {
             text = format!("{said}{}\n", self.frame(index, &registers));
         }
         self.announced = Some(Announced { text, shown });
-        let bodies = self.take_bodies(hit);
-        Ok(Some(match asks {
-            true => Wake::Ask {
-                tid,
-                number: first,
-                bodies,
-            },
-            false => Wake::Stopped(bodies),
-        }))
+        Ok(Some(self.wake(tid, first, hit, asks)))
     }
 
     /// Whether a probe's condition holds on a thread; one that fails counts as true, as in gdb.

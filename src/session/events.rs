@@ -5,8 +5,9 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use super::announce::missed;
-use super::sites::{INTERNAL, is_gone};
-use super::{Session, engine_error, process};
+use super::sites::{INTERNAL, unless_gone};
+use super::threads::Thread;
+use super::{Session, Target, engine_error, process};
 use crate::engine::client::Happening;
 use crate::engine::protocol::{Event, Failure, Reason, TargetId, Tid};
 use crate::error::Error;
@@ -96,18 +97,18 @@ impl Session {
             if !target.waiting.is_empty() {
                 continue;
             }
-            target.stopped = false;
-            for thread in target.threads.iter_mut() {
-                thread.goes();
-            }
-            let id = target.id;
-            match self.keeper()?.resume(id, None) {
-                Err(error) if !is_gone(&error) => return Err(engine_error(&error)),
-                // It has ended meanwhile, which an event tells.
-                Ok(()) | Err(_) => {}
-            }
+            self.release(index)?;
         }
         Ok(())
+    }
+
+    /// Lets everything go on that stands of one process.
+    pub(super) fn release(&mut self, index: usize) -> Result<(), Error> {
+        let target = &mut self.targets[index];
+        target.stopped = false;
+        target.threads.iter_mut().for_each(Thread::goes);
+        let id = target.id;
+        unless_gone(self.keeper()?.resume(id, None))
     }
 
     /// Lets one thread go on.
@@ -197,13 +198,7 @@ impl Session {
         // Nothing was presented: what stood for that reason goes on.
         for index in 0..self.targets.len() {
             if self.is_active(index) && self.targets[index].stopped && self.running {
-                let target = &mut self.targets[index];
-                target.stopped = false;
-                let id = target.id;
-                target.threads.iter_mut().for_each(|t| t.goes());
-                self.keeper()?
-                    .resume(id, None)
-                    .map_err(|e| engine_error(&e))?;
+                self.release(index)?;
             }
         }
         Ok(None)
@@ -444,26 +439,42 @@ impl Session {
             self.pass_by(index, stop.tid, all_stand)?;
             return Ok(None);
         };
-        let asks = self.all_continue(&hit);
-        if !asks {
-            self.stand(index)?;
-            self.announce_threads(index);
-        }
-        self.targets[index].selected = stop.tid;
+        let asks = self.stands_for(index, stop.tid, &hit)?;
         let shown = hit.iter().copied().find(|number| self.is_break(*number));
         if let Some(number) = shown.filter(|_| !self.show.never_stops()) {
             self.banner(index, stop.tid, number, &hit);
         }
-        let bodies = self.take_bodies(&hit);
-        Ok(Some(if asks {
-            Wake::Ask {
-                tid: stop.tid,
+        Ok(Some(self.wake(stop.tid, first, &hit, asks)))
+    }
+
+    /// A thread is the one that is looked at now, for a stop of these probes. Unless all of them go on
+    /// by themselves, every other one stands, too; true if they do.
+    pub(super) fn stands_for(
+        &mut self,
+        index: usize,
+        tid: Tid,
+        hit: &[u32],
+    ) -> Result<bool, Error> {
+        let asks = self.all_continue(hit);
+        if !asks {
+            self.stand(index)?;
+            self.announce_threads(index);
+        }
+        self.targets[index].selected = tid;
+        Ok(asks)
+    }
+
+    /// What such a stop wakes for.
+    pub(super) fn wake(&mut self, tid: Tid, first: u32, hit: &[u32], asks: bool) -> Wake {
+        let bodies = self.take_bodies(hit);
+        match asks {
+            true => Wake::Ask {
+                tid,
                 number: first,
                 bodies,
-            }
-        } else {
-            Wake::Stopped(bodies)
-        }))
+            },
+            false => Wake::Stopped(bodies),
+        }
     }
 
     /// Every thread of a target stands from here on.
@@ -537,14 +548,19 @@ impl Session {
         Ok(Wake::Stopped(Vec::new()))
     }
 
-    /// A target executes a program that cannot be traced.
-    fn lost(&mut self, index: usize, why: Failure) {
+    /// Nobody knows a target any more.
+    fn bury(&mut self, index: usize) -> Target {
         let target = self.take_target(index);
         if let Some(keeper) = &mut self.keeper {
             keeper.forget(target.id);
         }
-        self.forget_addresses(&target);
-        let pid = target.pid;
+        self.forget_addresses();
+        target
+    }
+
+    /// A target executes a program that cannot be traced.
+    fn lost(&mut self, index: usize, why: Failure) {
+        let pid = self.bury(index).pid;
         self.output.complain(&format!(
             "warning: Process {pid} executes a program that cannot be traced, and was left. {why}"
         ));
@@ -554,11 +570,7 @@ impl Session {
         self.read_counters();
         self.tell_drops();
         self.tell_foreign(index);
-        let target = self.take_target(index);
-        if let Some(keeper) = &mut self.keeper {
-            keeper.forget(target.id);
-        }
-        self.forget_addresses(&target);
+        let target = self.bury(index);
         self.tell_end(target.inferior, target.pid, code, signal);
     }
 }

@@ -17,7 +17,7 @@ pub(super) fn owner(images: &Images, address: u64, found: &[u8]) -> String {
         return "memory there is not what the file holds".into();
     }
     if first == Some(&INT3) {
-        let who = match has_uprobe(images, address) {
+        let who = match Uprobes::new(images).has(address) {
             true => {
                 "a uprobe of the kernel's is there already (perf, ftrace and bpftrace set such)"
             }
@@ -42,15 +42,31 @@ fn place(images: &Images, address: u64) -> String {
     }
 }
 
-/// Whether the kernel has a uprobe for all processes there.
-fn has_uprobe(images: &Images, address: u64) -> bool {
-    let Some(index) = images.modules.module_at(address) else {
-        return false;
-    };
-    let loaded = &images.modules.loaded()[index];
-    let offset = loaded.module.elf().offset_of(loaded.bias.file(address).0);
-    let file = File::open(loaded.module.path());
-    matches!((offset, file), (Some((offset, _)), Ok(file)) if uprobe::is_at(&file, offset))
+/// The uprobes for all processes that the kernel has in the modules of one.
+struct Uprobes<'a> {
+    images: &'a Images,
+    /// The module that was looked at last: places come module by module.
+    file: Option<(usize, File)>,
+}
+
+impl Uprobes<'_> {
+    fn new(images: &Images) -> Uprobes<'_> {
+        Uprobes { images, file: None }
+    }
+
+    /// Whether there is one at an address.
+    fn has(&mut self, address: u64) -> bool {
+        let Some(index) = self.images.modules.module_at(address) else {
+            return false;
+        };
+        let loaded = &self.images.modules.loaded()[index];
+        let offset = loaded.module.elf().offset_of(loaded.bias.file(address).0);
+        if self.file.as_ref().is_none_or(|(of, _)| *of != index) {
+            let file = File::open(loaded.module.path());
+            self.file = file.ok().map(|file| (index, file));
+        }
+        matches!((offset, &self.file), (Some((offset, _)), Some((_, file))) if uprobe::is_at(file, offset))
+    }
 }
 
 impl Session {
@@ -64,9 +80,10 @@ impl Session {
             .sites
             .iter()
             .filter(|(_, site)| site.armed.is_some() && !site.lost);
+        let mut uprobes = Uprobes::new(&target.images);
         let mut lines = Vec::new();
         for (address, _) in armed.take(PLACES) {
-            let what = match has_uprobe(&target.images, *address) {
+            let what = match uprobes.has(*address) {
                 true => {
                     "a uprobe of the kernel's (perf, ftrace or bpftrace) was set over the int3 at"
                 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::images::Images;
 use super::threads::Threads;
-use super::{Session, Target, engine_error, process, settings, sites::is_gone};
+use super::{Session, Target, engine_error, process, settings, sites::unless_gone};
 use crate::engine::client::{EngineError, Started};
 use crate::engine::protocol::{Call, Calls, Failure, Launch, SignalPolicy, Tid};
 pub use crate::error::plain;
@@ -53,11 +53,7 @@ impl Session {
                 continue;
             }
             let id = self.targets[index].id;
-            match self.keeper()?.set_signals(id, policy) {
-                Err(error) if !is_gone(&error) => return Err(engine_error(&error)),
-                // It has ended meanwhile, which an event tells.
-                Ok(()) | Err(_) => {}
-            }
+            unless_gone(self.keeper()?.set_signals(id, policy))?;
             self.targets[index].policy = policy;
         }
         Ok(())
@@ -87,11 +83,8 @@ impl Session {
                 continue;
             }
             let id = target.id;
-            match self.keeper()?.set_exit_kill(id, on) {
-                Err(error) if !is_gone(&error) => return Err(engine_error(&error)),
-                // It has ended meanwhile, which an event tells.
-                Ok(()) | Err(_) => self.targets[index].exit_kill = on,
-            }
+            unless_gone(self.keeper()?.set_exit_kill(id, on))?;
+            self.targets[index].exit_kill = on;
         }
         Ok(())
     }
@@ -332,8 +325,8 @@ impl Session {
         self.read_counters();
         self.tell_drops();
         if index < self.targets.len() {
-            let target = self.take_target(index);
-            self.forget_addresses(&target);
+            drop(self.take_target(index));
+            self.forget_addresses();
         }
     }
 
@@ -364,8 +357,7 @@ impl Session {
 
     /// Without the process only the file's addresses are left; gdb keeps showing the old ones,
     /// and so do we: they are found again at the next `run`.
-    pub(super) fn forget_addresses(&mut self, target: &Target) {
-        let _ = target;
+    pub(super) fn forget_addresses(&mut self) {
         self.stale = true;
     }
 }

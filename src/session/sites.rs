@@ -317,6 +317,14 @@ pub(super) fn is_gone(error: &EngineError) -> bool {
     matches!(error, EngineError::Refused(Failure::NoTarget))
 }
 
+/// What was asked of a process that has ended meanwhile has not failed: an event tells of that.
+pub(super) fn unless_gone(result: Result<(), EngineError>) -> Result<(), Error> {
+    match result {
+        Err(error) if !is_gone(&error) => Err(super::engine_error(&error)),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
 /// Tells the keeper how many hits of a probe are let by.
 pub(super) fn store_ignore(keeper: &Keeper, probe: &Probe) {
     let place = &keeper.counters().probe(probe.place).ignore;

@@ -4,8 +4,10 @@
 #![allow(dead_code, unused_imports)] // each test binary uses its own part
 
 pub mod app;
+pub mod blocked;
 pub mod network;
 pub mod process;
+pub mod someip;
 pub mod terminal;
 pub mod tracer;
 

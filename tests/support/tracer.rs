@@ -36,6 +36,15 @@ impl Tracer {
         Ok(session)
     }
 
+    /// A batch run with one breakpoint that counts and never stops the process, in place; it tells its
+    /// breakpoints when it has stopped.
+    pub fn counted(self, pid: i32, location: &str) -> Result<App, Missing> {
+        let pid = pid.to_string();
+        let stop = format!("break {location}");
+        let arguments = ["-p", &pid, "-ex", &stop, "-ex", "ignore 1 1000000000"];
+        self.armed(&arguments, &["-ex", "info breakpoints"])
+    }
+
     /// The command line without its arguments.
     pub fn command(self) -> Result<Command, Missing> {
         let mut command = match self {

@@ -1,13 +1,12 @@
 //! Real middleware under load: a tracer comes, counts and goes, or is killed, again and again.
 
-use std::process::Command;
-
 use nix::sys::signal::Signal;
 
 use super::case::{Tally, pause};
 use super::support::app::{PATIENCE, number};
 use super::support::process::{self, Seen};
-use super::support::{App, Missing, Network, root, stack, testapp, tracer, unique};
+use super::support::someip::Vsomeip;
+use super::support::{App, Missing, Network, root, stack, tracer};
 
 /// So many of each.
 #[derive(Clone, Copy)]
@@ -29,20 +28,9 @@ pub const LONG: Cycles = Cycles {
 
 /// A client of vsomeip that makes one request after the other of its service.
 pub fn vsomeip(cycles: Cycles, tally: &mut Tally) -> Result<(), Missing> {
-    let libraries = stack("VSOMEIP")?.join("lib");
-    let network = unique("trapline");
-    let start = |program: &str, arguments: &[&str]| -> Result<App, Missing> {
-        let mut command = Command::new(testapp(program)?);
-        command
-            .args(["--network", &network])
-            .args(arguments)
-            .env("LD_LIBRARY_PATH", &libraries);
-        let mut app = App::spawn(command);
-        app.expect("ready");
-        Ok(app)
-    };
-    let mut service = start("vsomeip-service", &[])?;
-    let mut client = start("vsomeip-client", &["--forever"])?;
+    let vsomeip = Vsomeip::new("lib")?;
+    let mut service = vsomeip.start("vsomeip-service", &[])?;
+    let mut client = vsomeip.start("vsomeip-client", &["--forever"])?;
     come_and_go(&client, &["someip:recv", "someip:send"], cycles, tally);
     let line = client.ask("stop", "replies=");
     assert_eq!(number(&line, "lost"), 0, "{line}");

@@ -3,7 +3,6 @@
 use super::stop::Stopped;
 use super::sys::{self, Boundary};
 use super::target::Target;
-use super::thread::State;
 use crate::arch::Register;
 use crate::engine::protocol::{Calls, Reason};
 
@@ -13,7 +12,7 @@ impl Target {
         self.calls = calls;
         for thread in self.threads.values() {
             // One that runs was let go for something else.
-            if !matches!(thread.state, State::Held(_)) && self.is_blind(thread.tid) {
+            if !thread.is_held() && self.is_blind(thread.tid) {
                 // ESRCH: it has died, and its end is on the way.
                 let _ = sys::interrupt(thread.tid);
             }

@@ -225,24 +225,7 @@ impl Target {
                 continue;
             }
             let before = *registers;
-            let mut machine = HitMachine {
-                memory: &self.memory,
-                sites: &mut self.sites,
-                ahead: &mut self.work.ahead,
-                builder: &mut self.work.builder,
-                chunk: &mut self.work.chunk,
-                delay: &mut self.work.delay,
-                random: &mut self.work.random,
-                registers,
-                counters: &self.counters,
-                probe: probe.probe,
-                moment,
-                entries: &mut self.entries,
-                left: None,
-            };
-            machine.builder.start();
-            let outcome = interpret::run(&probe.program, &mut machine, &mut self.work.values);
-            let left = machine.left.take();
+            let (outcome, left) = self.run(&probe.program, probe.probe, registers, moment);
             self.crash.pass(Point::Ran);
             match outcome.fault {
                 None => {}
@@ -293,6 +276,23 @@ impl Target {
     ) -> Outcome {
         self.work.ahead.start();
         let thread = self.threads.get(&tid);
+        let moment = Moment {
+            mono_ns: clock::monotonic_ns(),
+            pid: thread.map_or(self.pid, |thread| thread.pid),
+            tid,
+            cpu: None,
+        };
+        self.run(program, probe, registers, moment).0
+    }
+
+    /// Runs a program; gives also what the call had kept that ends here, if it was seen to begin.
+    fn run(
+        &mut self,
+        program: &Program,
+        probe: u16,
+        registers: &mut Registers,
+        moment: Moment,
+    ) -> (Outcome, Option<Option<Values>>) {
         let mut machine = HitMachine {
             memory: &self.memory,
             sites: &mut self.sites,
@@ -304,17 +304,13 @@ impl Target {
             registers,
             counters: &self.counters,
             probe,
-            moment: Moment {
-                mono_ns: clock::monotonic_ns(),
-                pid: thread.map_or(self.pid, |thread| thread.pid),
-                tid,
-                cpu: None,
-            },
+            moment,
             entries: &mut self.entries,
             left: None,
         };
         machine.builder.start();
-        interpret::run(program, &mut machine, &mut self.work.values)
+        let outcome = interpret::run(program, &mut machine, &mut self.work.values);
+        (outcome, machine.left)
     }
 
     /// Writes the record of a hit, or of a condition that could not be evaluated.

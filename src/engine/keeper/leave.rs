@@ -12,7 +12,6 @@ use std::fs;
 use super::children::Unborn;
 use super::crash::Point;
 use super::memory::Memory;
-use super::policy::deliverable;
 use super::signals::{SignalState, TRAP_BIT, restarts_unseen};
 use super::slots::process_of;
 use super::stop::{Stop, Stopped};
@@ -81,8 +80,8 @@ impl Target {
 
     /// True for a thread that we know and do not hold.
     fn moves(&self, tid: i32) -> bool {
-        let state = self.threads.get(&tid).map(|thread| &thread.state);
-        state.is_some_and(|state| !matches!(state, State::Held(_)))
+        let thread = self.threads.get(&tid);
+        thread.is_some_and(|thread| !thread.is_held())
     }
 
     /// Stops a thread and settles it. Whoever comes meanwhile is dealt with: a leader that was
@@ -188,17 +187,10 @@ impl Target {
     }
 
     fn release_held(&mut self) {
-        let held: Vec<i32> = self
-            .threads
-            .values()
-            .filter(|thread| matches!(thread.state, State::Held(_)))
-            .map(|thread| thread.tid)
-            .collect();
-        for tid in held {
+        for tid in self.held() {
             let Some(thread) = self.threads.get_mut(&tid) else {
                 continue;
             };
-            let pid = thread.pid;
             let state = std::mem::replace(&mut thread.state, State::Running);
             if let State::Held(held) = state
                 && let Some((stopped, signal)) = self.take_queued_trap(held.stop, held.signal)
@@ -210,10 +202,7 @@ impl Target {
                 if signal == 0 {
                     self.begin_call_again(&stopped);
                 }
-                let delivered = deliverable(&stopped, signal);
-                if delivered != signal {
-                    let _ = sys::thread_kill(pid, tid, signal);
-                }
+                let delivered = self.deliver(&stopped, signal);
                 let _ = stopped.detach(delivered);
                 self.crash.pass(Point::Released);
             }
@@ -234,7 +223,7 @@ impl Target {
         if kept & TRAP_BIT != 0 {
             return;
         }
-        if !self.holds_any()
+        if self.held().is_empty()
             && let Some(tid) = self
                 .threads
                 .keys()
@@ -243,10 +232,7 @@ impl Target {
         {
             self.gather(tid, stops);
         }
-        let held = self
-            .threads
-            .values_mut()
-            .find(|thread| matches!(thread.state, State::Held(_)));
+        let held = self.threads.values_mut().find(|thread| thread.is_held());
         let state = held.map(|thread| std::mem::replace(&mut thread.state, State::Running));
         if let Some(State::Held(held)) = state {
             let (stopped, _) = self.set_trap_action(held.stop, action);
@@ -254,11 +240,6 @@ impl Target {
                 self.hold(stopped, held.signal, held.pass, held.group);
             }
         }
-    }
-
-    fn holds_any(&self) -> bool {
-        let held = |thread: &super::thread::Thread| matches!(thread.state, State::Held(_));
-        self.threads.values().any(held)
     }
 
     /// Moves a thread back in front of the instruction whose int3 it ran into.

@@ -187,7 +187,7 @@ impl Target {
 
     fn interrupt_running(&mut self) {
         for thread in self.threads.values() {
-            if !matches!(thread.state, State::Held(_)) {
+            if !thread.is_held() {
                 // ESRCH: it has died, and its end is on the way.
                 let _ = sys::interrupt(thread.tid);
             }
@@ -198,9 +198,8 @@ impl Target {
     pub(super) fn interrupt_finished(&mut self) {
         // A leader that ended before its other threads stays, and never stands.
         let ended = |thread: &Thread| thread.tid == self.pid && sys::is_zombie(thread.tid);
-        let held = |thread: &Thread| matches!(thread.state, State::Held(_));
         let stuck = |thread: &Thread| self.waits_for_child(thread.tid);
-        let running = |thread: &Thread| !held(thread) && !ended(thread) && !stuck(thread);
+        let running = |thread: &Thread| !thread.is_held() && !ended(thread) && !stuck(thread);
         if let Some(number) = self.interrupting
             && !self.threads.values().any(running)
         {

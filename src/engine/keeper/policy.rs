@@ -50,11 +50,18 @@ impl Target {
 
     /// Lets a thread that was held go on with its signal.
     pub(super) fn go_on_with(&mut self, stopped: Stopped, signal: i32, pass: Option<u64>) {
-        let delivered = deliverable(&stopped, signal);
+        let delivered = self.deliver(&stopped, signal);
+        self.pass_on(stopped, delivered, pass);
+    }
+
+    /// What a thread gets as it is let go with a signal: that, or none where its stop cannot deliver
+    /// one, so that it was sent.
+    pub(super) fn deliver(&mut self, stopped: &Stopped, signal: i32) -> i32 {
+        let delivered = deliverable(stopped, signal);
         if delivered != signal {
             self.send(stopped.tid(), signal);
         }
-        self.pass_on(stopped, delivered, pass);
+        delivered
     }
 
     /// Sends a signal to a thread, whose stop for it then is nobody's business.
@@ -101,7 +108,7 @@ impl Target {
 
 /// The signal that a thread gets as it is let go: only a stop for a signal delivers one (ptrace(2),
 /// PTRACE_CONT). In any other stop that is none.
-pub(super) fn deliverable(stopped: &Stopped, signal: i32) -> i32 {
+fn deliverable(stopped: &Stopped, signal: i32) -> i32 {
     // A stop for an event has the event's number in the upper bytes; a group stop has no details.
     let delivers = |info: libc::siginfo_t| info.si_code < 0x100;
     match signal == 0 || sys::signal_info(stopped.tid()).is_ok_and(delivers) {

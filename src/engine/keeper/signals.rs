@@ -92,13 +92,18 @@ pub fn set_address(info: &mut libc::siginfo_t, address: u64) {
     }
 }
 
+/// The signals that an instruction raises in its own thread.
+const FAULTS: [i32; 5] = [
+    libc::SIGSEGV,
+    libc::SIGBUS,
+    libc::SIGILL,
+    libc::SIGFPE,
+    libc::SIGTRAP,
+];
+
 /// True for a signal that the thread's own instruction raised.
 fn synchronous(info: &libc::siginfo_t) -> bool {
-    let fault = matches!(
-        info.si_signo,
-        libc::SIGSEGV | libc::SIGBUS | libc::SIGILL | libc::SIGFPE | libc::SIGTRAP
-    );
-    fault && info.si_code > 0
+    FAULTS.contains(&info.si_signo) && info.si_code > 0
 }
 
 /// A stopped thread that gets no signals for the moment, but for those that its own instructions raise.
@@ -109,14 +114,7 @@ pub struct Quiet {
 impl Quiet {
     /// Blocks what can be blocked without a change to what faults do.
     pub fn begin(tid: i32) -> Quiet {
-        const OWN: [i32; 5] = [
-            libc::SIGSEGV,
-            libc::SIGBUS,
-            libc::SIGILL,
-            libc::SIGFPE,
-            libc::SIGTRAP,
-        ];
-        let own = OWN
+        let own = FAULTS
             .iter()
             .fold(0, |set, signal| set | 1_u64 << (signal - 1));
         let mask = sys::signal_mask(tid).ok();
@@ -205,11 +203,7 @@ impl Target {
     pub(super) fn go_with_trap(&mut self, stopped: Stopped) {
         let tid = stopped.tid();
         if SignalState::of(tid).caught & TRAP_BIT == 0 {
-            let _ = match self.stops_at_calls(tid) {
-                true => stopped.resume_to_syscall(libc::SIGTRAP),
-                false => stopped.resume(libc::SIGTRAP),
-            };
-            return;
+            return self.resume(stopped, libc::SIGTRAP);
         }
         match stopped.step_with(libc::SIGTRAP) {
             Ok(Stop::Signal(stopped, libc::SIGTRAP)) => {

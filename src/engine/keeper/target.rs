@@ -261,7 +261,8 @@ impl Target {
 
     /// Lets a thread run.
     pub(super) fn go(&mut self, stopped: Stopped, signal: i32) {
-        // Any stop takes the place of an interrupt that was on its way (`a_storm_of_threads`).
+        // Any stop (of a system call, of a clone) takes the place of an interrupt that was on its way
+        // (`a_storm_of_threads`).
         if self.interrupting.is_some() {
             let _ = sys::interrupt(stopped.tid());
         }
@@ -269,22 +270,30 @@ impl Target {
         if self.may_trigger() {
             self.load_watches(stopped.tid());
         }
-        if self.interrupting.is_some() {
-            // Any other stop (that of a system call) has ended the interrupt that waited.
-            let _ = sys::interrupt(stopped.tid());
-        }
-        let mut watched = false;
         let calls = self.stops_at_calls(stopped.tid());
         if let Some(thread) = self.threads.get_mut(&stopped.tid()) {
             thread.state = State::Running;
-            watched = thread.awaits_return() || calls;
-            thread.sees_calls = watched;
+            thread.sees_calls = thread.awaits_return() || calls;
         }
-        let _ = match watched {
-            _ if signal == libc::SIGTRAP => return self.go_with_trap(stopped),
+        match signal {
+            libc::SIGTRAP => self.go_with_trap(stopped),
+            _ => self.resume(stopped, signal),
+        }
+    }
+
+    /// The last step of [`Target::go`]: up to the next system call, if the thread is to stop there.
+    pub(super) fn resume(&self, stopped: Stopped, signal: i32) {
+        let thread = self.threads.get(&stopped.tid());
+        let _ = match thread.is_some_and(|thread| thread.sees_calls) {
             true => stopped.resume_to_syscall(signal),
             false => stopped.resume(signal),
         };
+    }
+
+    /// The threads that we hold.
+    pub(super) fn held(&self) -> Vec<i32> {
+        let held = self.threads.values().filter(|thread| thread.is_held());
+        held.map(|thread| thread.tid).collect()
     }
 
     /// Holds a thread for the front.

@@ -137,6 +137,11 @@ impl Thread {
         blocked
     }
 
+    /// We hold it.
+    pub fn is_held(&self) -> bool {
+        matches!(self.state, State::Held(_))
+    }
+
     /// Remembers a pass that is counted but not done.
     pub fn mark(&mut self, site: u64, sp: u64) {
         self.counted.retain(|mark| !mark.is_at(site, sp));

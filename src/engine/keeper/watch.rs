@@ -10,7 +10,6 @@ use std::sync::atomic::Ordering;
 use super::stop::Stopped;
 use super::sys;
 use super::target::{Target, failure};
-use super::thread::State;
 use crate::arch::{
     Access as Slot, DEBUG_CONTROL, DEBUG_STATUS, DebugRegisters, Registers, debug_hits,
 };
@@ -80,7 +79,7 @@ impl Target {
         }
         self.watches.changing = Some(number);
         for thread in self.threads.values() {
-            if !matches!(thread.state, State::Held(_)) && self.is_outdated(thread.tid) {
+            if !thread.is_held() && self.is_outdated(thread.tid) {
                 // ESRCH: it has died, and its end is on the way.
                 let _ = sys::interrupt(thread.tid);
             }
@@ -129,13 +128,8 @@ impl Target {
     }
 
     fn load_held(&mut self) -> io::Result<()> {
-        let held = |state: &State| matches!(state, State::Held(_));
-        let threads = self.threads.values();
-        let held: Vec<i32> = threads
-            .filter(|thread| held(&thread.state))
-            .map(|thread| thread.tid)
-            .collect();
-        held.into_iter().try_for_each(|tid| self.load(tid))
+        let mut held = self.held().into_iter();
+        held.try_for_each(|tid| self.load(tid))
     }
 
     /// What a thread's debug registers are to hold.
